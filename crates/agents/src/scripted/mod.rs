@@ -1,0 +1,145 @@
+//! The scripted agent: does exactly what the prompt tells it.
+//!
+//! A message whose text begins with `script:` carries a JSON array of steps ([`script`]), run in order. Any other
+//! text is answered by a short canned conversation that shows streaming, a tool call and a permission.
+
+mod script;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_core::*;
+
+use crate::agent::*;
+use script::{Part, Say, Script, Step, Tool};
+
+/// The agent without a model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScriptedAgent;
+
+/// The model whose sessions take [`SLOW_START`] to create.
+const SLOW: &str = "scripted/slow-start";
+/// The model whose sessions cannot be created.
+const FAILING: &str = "scripted/fails-to-start";
+/// How long a slow start takes.
+pub const SLOW_START: Duration = Duration::from_millis(1_000);
+
+#[async_trait]
+impl Agent for ScriptedAgent {
+    fn info(&self) -> AgentInfo {
+        let model = |id: &str, name: &str| ModelInfo {
+            id: id.into(),
+            name: name.to_owned(),
+            max_context_window: None,
+            supports_vision: None,
+        };
+        AgentInfo {
+            provider: "scripted".into(),
+            display_name: "Scripted".to_owned(),
+            description: "Does what the prompt's script says; needs no model".to_owned(),
+            models: vec![
+                model("scripted", "Scripted"),
+                model(SLOW, "Scripted, slow to start"),
+                model(FAILING, "Scripted, fails to start"),
+            ],
+        }
+    }
+
+    async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
+        match session.model.as_ref().map(ModelId::as_str) {
+            Some(SLOW) => tokio::time::sleep(SLOW_START).await,
+            Some(FAILING) => {
+                return Err(AgentError::Start(format!("the model {FAILING} is made to fail: choose another")));
+            }
+            Some(_) | None => {}
+        }
+        Ok(Arc::new(ScriptedSession))
+    }
+}
+
+struct ScriptedSession;
+
+#[async_trait]
+impl AgentSession for ScriptedSession {
+    async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
+        let script = match prompt.message.text.strip_prefix("script:") {
+            Some(steps) => steps.parse()?,
+            None => script::canned(&prompt.message.text),
+        };
+        run(script, &turn).await
+    }
+
+    // Everything happens in the prompt's own future, which the host drops.
+    async fn cancel(&self, _turn: &TurnId) {}
+
+    async fn close(&self) {}
+}
+
+async fn run(script: Script, turn: &TurnSink) -> Result<(), AgentError> {
+    for (number, step) in script.steps.into_iter().enumerate() {
+        match step {
+            Step::Say(say) => speak(say, turn).await?,
+            Step::Reason(text) => turn.reasoning(text).await?,
+            Step::Tool(tool) => call_tool(tool, number, turn).await?,
+            Step::Part(Part { mime_type, body }) => turn.body(mime_type, body).await?,
+            Step::Usage(usage) => turn.usage(usage).await?,
+            Step::Title(title) => turn.title(title).await?,
+            Step::Ask(question) => {
+                turn.ask(format!("{}-ask-{number}", turn.turn()).into(), question).await?;
+            }
+            Step::Fail(message) => return Err(AgentError::Turn(message)),
+            Step::Sleep(time) => tokio::time::sleep(time).await,
+            Step::Hang => std::future::pending().await,
+        }
+    }
+    Ok(())
+}
+
+async fn speak(say: Say, turn: &TurnSink) -> Result<(), AgentError> {
+    for (n, piece) in say.pieces().enumerate() {
+        if n > 0 && !say.delay.is_zero() {
+            tokio::time::sleep(say.delay).await;
+        }
+        turn.text(piece).await?;
+    }
+    Ok(())
+}
+
+async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), AgentError> {
+    let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
+    let shell = tool.permission == Some(PermissionKind::Shell);
+    turn.tool_started(NewToolCall {
+        id: id.clone(),
+        name: tool.name.clone(),
+        display_name: tool.name.clone(),
+        kind: shell.then_some(ToolKind::Terminal),
+        language: shell.then(|| "shellscript".to_owned()),
+    })
+    .await?;
+
+    let message = format!("Running {}", tool.name);
+    match tool.permission {
+        None => turn.tool_runs(id.clone(), message, tool.input).await?,
+        Some(kind) => {
+            let names_path = matches!(kind, PermissionKind::Read | PermissionKind::Write);
+            let request = PermissionRequest {
+                id: format!("{}-permission-{number}", turn.turn()).into(),
+                kind,
+                path: tool.input.clone().filter(|_| names_path),
+                full_command_text: tool.input.clone().filter(|_| shell),
+                intention: Some(format!("Run {}", tool.name)),
+            };
+            match turn.tool_asks(id.clone(), message, tool.input, request).await? {
+                Decision::Approved => {}
+                Decision::Denied => return Ok(()),
+            }
+        }
+    }
+
+    let past_tense_message = match tool.success {
+        true => format!("Ran {}", tool.name),
+        false => format!("{} failed", tool.name),
+    };
+    turn.tool_completed(id, ToolResult { success: tool.success, past_tense_message, output: tool.output }).await
+}

@@ -1,0 +1,115 @@
+//! Names of things. Each is its own type, so that a turn's id cannot stand where a session's is meant.
+//! They are shared strings: an event names its session, chat and turn without copying them.
+
+use std::fmt;
+use std::sync::Arc;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A session's id: the part of its URI that is unique in a grove, and the name of its folder.
+    SessionId,
+    /// The URI under which a session was created. Its last segment is the [`SessionId`].
+    SessionUri,
+    /// One conversation of a session.
+    ChatId,
+    /// One exchange of a chat.
+    TurnId,
+    /// A streamed part of a turn.
+    PartId,
+    /// A tool call of a turn.
+    ToolCallId,
+    /// A question put to a person: a permission or an input request.
+    RequestId,
+    /// A message that waits for its turn.
+    PendingId,
+    /// A stored body, by the hash of its bytes.
+    ContentId,
+    /// A connected program, as it names itself.
+    ClientId,
+    /// An agent backend.
+    ProviderId,
+    /// A model of an agent.
+    ModelId,
+}
+
+impl SessionUri {
+    /// The longest id a session may have: it is a folder's name as well.
+    pub const MAX_ID_BYTES: usize = 128;
+
+    /// The scheme of the URI, which names the provider where nothing else does.
+    pub fn scheme(&self) -> Option<&str> {
+        self.as_str().split_once(":/").map(|(scheme, _)| scheme)
+    }
+
+    /// The session's id, where the URI has the form `<scheme>:/<id>` and the id is fit to name a folder:
+    /// letters, digits, `.`, `_` and `-`, not beginning with a dot.
+    pub fn id(&self) -> Option<SessionId> {
+        let (scheme, id) = self.as_str().split_once(":/")?;
+        let scheme_ok = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        let id_ok = !id.is_empty()
+            && id.len() <= Self::MAX_ID_BYTES
+            && !id.starts_with('.')
+            && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+        (scheme_ok && id_ok).then(|| SessionId::from(id))
+    }
+}
+
+/// Milliseconds since 1970. Core reads no clock: every time comes in from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_is_fit_to_name_a_folder() {
+        let id = |uri: &str| SessionUri::from(uri).id().map(|id| id.to_string());
+        assert_eq!(id("copilot:/0199-a_b.c"), Some("0199-a_b.c".into()));
+        for bad in
+            ["copilot:/", "copilot:/..", "copilot:/.x", "copilot:/a/b", "copilot:/a b", ":/a", "a", "1x:/a", "c:/é"]
+        {
+            assert_eq!(id(bad), None, "{bad}");
+        }
+        assert_eq!(id(&format!("c:/{}", "x".repeat(129))), None);
+    }
+}

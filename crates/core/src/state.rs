@@ -1,0 +1,234 @@
+//! The state of a grove: one root, and its sessions with their chats.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ids::*;
+use crate::turn::*;
+
+/// Everything that clients can see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub root: Root,
+    pub sessions: HashMap<SessionId, Session>,
+}
+
+/// What concerns no single session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Root {
+    pub agents: Vec<AgentInfo>,
+    /// How many sessions there are.
+    pub active_sessions: u32,
+}
+
+/// An agent backend, as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentInfo {
+    pub provider: ProviderId,
+    pub display_name: String,
+    pub description: String,
+    pub models: Vec<ModelInfo>,
+}
+
+impl AgentInfo {
+    pub fn has_model(&self, id: &ModelId) -> bool {
+        self.models.iter().any(|model| model.id == *id)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelInfo {
+    pub id: ModelId,
+    pub name: String,
+    pub max_context_window: Option<u64>,
+    pub supports_vision: Option<bool>,
+}
+
+/// A session groups chats that share an agent and working directories.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    pub id: SessionId,
+    pub uri: SessionUri,
+    pub provider: ProviderId,
+    pub title: String,
+    pub lifecycle: Lifecycle,
+    /// The model chosen for the session; a message may ask for another.
+    pub model: Option<ModelId>,
+    pub working_directories: Vec<String>,
+    pub is_read: bool,
+    pub is_archived: bool,
+    pub created_at: Timestamp,
+    pub modified_at: Timestamp,
+    /// The chats themselves; the first is the main one.
+    pub chats: Vec<Chat>,
+    /// What the session says of its chats. A copy of theirs, kept in line by events of its own.
+    pub catalogue: Vec<ChatRow>,
+    /// The questions that wait for a person, of all chats.
+    pub input_needed: Vec<InputNeeded>,
+}
+
+/// How far a session's creation has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lifecycle {
+    Creating,
+    Ready,
+    CreationFailed(ErrorInfo),
+}
+
+/// A chat's row in its session's catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatRow {
+    pub chat: ChatId,
+    pub title: String,
+    pub status: ChatStatus,
+    pub modified_at: Timestamp,
+}
+
+/// A question that waits for a person, and where it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputNeeded {
+    pub request: RequestId,
+    pub chat: ChatId,
+    pub turn: TurnId,
+    pub about: InputSubject,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputSubject {
+    ToolConfirmation(ToolCallId),
+    Question,
+}
+
+/// What a chat is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChatStatus {
+    Idle,
+    InProgress,
+    InputNeeded,
+    Error,
+}
+
+/// One conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chat {
+    pub id: ChatId,
+    pub title: String,
+    pub turns: Vec<Arc<Turn>>,
+    pub active: Option<Box<ActiveTurn>>,
+    /// A message for the running turn.
+    pub steering: Option<PendingMessage>,
+    /// Messages that become turns of their own, in order.
+    pub queued: Vec<PendingMessage>,
+    /// What a person is writing.
+    pub draft: Option<Message>,
+    pub modified_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingMessage {
+    pub id: PendingId,
+    pub message: Message,
+}
+
+impl Chat {
+    pub fn new(id: ChatId, at: Timestamp) -> Self {
+        Self {
+            id,
+            title: String::new(),
+            turns: Vec::new(),
+            active: None,
+            steering: None,
+            queued: Vec::new(),
+            draft: None,
+            modified_at: at,
+        }
+    }
+
+    /// What the chat is doing: follows from its turns.
+    pub fn status(&self) -> ChatStatus {
+        match (&self.active, self.turns.last()) {
+            (Some(active), _) if active.waits_for_person() => ChatStatus::InputNeeded,
+            (Some(_), _) => ChatStatus::InProgress,
+            (None, Some(turn)) if turn.outcome == Outcome::Error => ChatStatus::Error,
+            (None, _) => ChatStatus::Idle,
+        }
+    }
+
+    /// The running turn, where it is this one.
+    pub fn active_turn(&self, id: &TurnId) -> Option<&ActiveTurn> {
+        self.active.as_deref().filter(|turn| turn.id == *id)
+    }
+
+    /// Whether a turn of this id ever was.
+    pub fn has_turn(&self, id: &TurnId) -> bool {
+        self.active_turn(id).is_some() || self.position(id).is_some()
+    }
+
+    /// Where the finished turn stands. New turns are asked for most, so the search goes backwards.
+    pub fn position(&self, id: &TurnId) -> Option<usize> {
+        self.turns.iter().rposition(|turn| turn.id == *id)
+    }
+
+    /// Puts an equal finished turn in the place of this chat's own copy, so that two states share one.
+    pub fn share(&mut self, turn: Arc<Turn>) {
+        if let Some(at) = self.position(&turn.id) {
+            self.turns[at] = turn;
+        }
+    }
+}
+
+/// What a new session is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub uri: SessionUri,
+    pub provider: ProviderId,
+    pub model: Option<ModelId>,
+    pub working_directories: Vec<String>,
+}
+
+impl Session {
+    /// The id of the chat that every session has.
+    pub const MAIN_CHAT: &'static str = "main";
+    /// What a session is called until somebody names it.
+    pub const UNTITLED: &'static str = "New session";
+
+    /// A session as it stands at its creation: its main chat is there, its agent is not.
+    pub fn new(new: &NewSession, at: Timestamp) -> Self {
+        let chat = Chat::new(ChatId::from(Self::MAIN_CHAT), at);
+        Self {
+            id: new.id.clone(),
+            uri: new.uri.clone(),
+            provider: new.provider.clone(),
+            title: Self::UNTITLED.to_owned(),
+            lifecycle: Lifecycle::Creating,
+            model: new.model.clone(),
+            working_directories: new.working_directories.clone(),
+            is_read: true,
+            is_archived: false,
+            created_at: at,
+            modified_at: at,
+            catalogue: vec![ChatRow {
+                chat: chat.id.clone(),
+                title: chat.title.clone(),
+                status: chat.status(),
+                modified_at: chat.modified_at,
+            }],
+            chats: vec![chat],
+            input_needed: Vec::new(),
+        }
+    }
+
+    pub fn chat(&self, id: &ChatId) -> Option<&Chat> {
+        self.chats.iter().find(|chat| chat.id == *id)
+    }
+
+    pub fn chat_mut(&mut self, id: &ChatId) -> Option<&mut Chat> {
+        self.chats.iter_mut().find(|chat| chat.id == *id)
+    }
+
+    /// The chat that version 1 shows as the session.
+    pub fn main_chat(&self) -> Option<&Chat> {
+        self.chats.first()
+    }
+}

@@ -1,0 +1,62 @@
+//! What a client's action asks of core.
+
+use grove_core::{self as core, Command, Decision};
+
+use super::action::*;
+use super::state::*;
+
+/// The command behind an action that a client dispatched.
+pub fn command(action: Action) -> Result<Command, NotDispatchable> {
+    let kind = action.kind();
+    let Action::Session(action) = action else { return Err(NotDispatchable(kind)) };
+    let chat = core::ChatId::from(core::Session::MAIN_CHAT);
+    match action.change {
+        SessionChange::TurnStarted { turn_id, user_message } => {
+            Ok(Command::StartTurn { chat, turn: turn_id.into(), message: message(user_message) })
+        }
+        SessionChange::TurnCancelled { turn_id } => Ok(Command::CancelTurn { chat, turn: turn_id.into() }),
+        SessionChange::PermissionResolved { turn_id, request_id, approved } => Ok(Command::ResolvePermission {
+            chat,
+            turn: turn_id.into(),
+            request: request_id.into(),
+            decision: if approved { Decision::Approved } else { Decision::Denied },
+        }),
+        SessionChange::ModelChanged { model } => Ok(Command::ChangeModel(model.into())),
+        SessionChange::Ready
+        | SessionChange::CreationFailed { .. }
+        | SessionChange::Delta { .. }
+        | SessionChange::ResponsePart { .. }
+        | SessionChange::ToolStart { .. }
+        | SessionChange::ToolComplete { .. }
+        | SessionChange::PermissionRequest { .. }
+        | SessionChange::TurnComplete { .. }
+        | SessionChange::Error { .. }
+        | SessionChange::TitleChanged { .. }
+        | SessionChange::Usage { .. }
+        | SessionChange::Reasoning { .. } => Err(NotDispatchable(kind)),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("only the host may dispatch {}", .0.as_str())]
+pub struct NotDispatchable(pub ActionType);
+
+fn message(message: UserMessage) -> core::Message {
+    core::Message {
+        attachments: message
+            .attachments
+            .unwrap_or_default()
+            .into_iter()
+            .map(|attachment| core::Attachment {
+                kind: match attachment.kind {
+                    AttachmentKind::File => core::AttachmentKind::File,
+                    AttachmentKind::Directory => core::AttachmentKind::Directory,
+                    AttachmentKind::Selection => core::AttachmentKind::Selection,
+                },
+                path: attachment.path,
+                display_name: attachment.display_name,
+            })
+            .collect(),
+        ..core::Message::user(message.text)
+    }
+}

@@ -1,0 +1,142 @@
+//! How core's events look in version 1: each is one action, or nothing.
+
+use grove_core::{self as core, Change, ChatEvent, Decision, Delivery, RootEvent, SessionEvent};
+
+use super::action::*;
+use super::project;
+
+/// The action that an event is in version 1, if it is one. `uri` is the URI of the event's session.
+pub fn action(event: &core::Event, uri: &str) -> Option<Action> {
+    let (change, dated) = match &event.change {
+        Change::Root(RootEvent::AgentsChanged(agents)) => {
+            let agents = agents.iter().map(project::agent).collect();
+            return Some(Action::Root(RootAction::AgentsChanged { agents }));
+        }
+        Change::Root(RootEvent::ActiveSessionsChanged(_)) => return None,
+        Change::Session(_, event) => session_change(event)?,
+        Change::Chat(session, chat, event) if chat.as_str() == core::Session::MAIN_CHAT => chat_change(session, event)?,
+        Change::Chat(..) => return None,
+    };
+    let timestamp = match dated {
+        Dated::Yes => Some(event.at.0),
+        Dated::No => None,
+    };
+    Some(Action::Session(SessionAction { session: uri.to_owned(), change, timestamp }))
+}
+
+/// The notification that an event is in version 1, if it is one. `session` is its session as it is after the event,
+/// or was before its removal.
+pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Notification> {
+    match event {
+        SessionEvent::Listed => Some(Notification::SessionAdded { summary: project::summary(session) }),
+        SessionEvent::Removed => Some(Notification::SessionRemoved { session: session.uri.to_string() }),
+        SessionEvent::Created(_)
+        | SessionEvent::Ready
+        | SessionEvent::CreationFailed(_)
+        | SessionEvent::TitleChanged(_)
+        | SessionEvent::ModelChanged(_)
+        | SessionEvent::ReadChanged(_)
+        | SessionEvent::ArchivedChanged(_)
+        | SessionEvent::ChatRowChanged(_)
+        | SessionEvent::InputNeededSet(_)
+        | SessionEvent::InputNeededRemoved(_) => None,
+    }
+}
+
+/// Whether an action says when it happened. Those that move `modifiedAt` do.
+enum Dated {
+    Yes,
+    No,
+}
+
+fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
+    match event {
+        SessionEvent::Ready => Some((SessionChange::Ready, Dated::No)),
+        SessionEvent::CreationFailed(error) => {
+            Some((SessionChange::CreationFailed { error: project::error(error) }, Dated::No))
+        }
+        SessionEvent::TitleChanged(title) => Some((SessionChange::TitleChanged { title: title.clone() }, Dated::Yes)),
+        SessionEvent::ModelChanged(model) => {
+            Some((SessionChange::ModelChanged { model: model.to_string() }, Dated::Yes))
+        }
+        SessionEvent::Created(_)
+        | SessionEvent::Listed
+        | SessionEvent::Removed
+        | SessionEvent::ReadChanged(_)
+        | SessionEvent::ArchivedChanged(_)
+        | SessionEvent::ChatRowChanged(_)
+        | SessionEvent::InputNeededSet(_)
+        | SessionEvent::InputNeededRemoved(_) => None,
+    }
+}
+
+fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionChange, Dated)> {
+    let turn_id = event.turn()?.to_string();
+    let change = match event {
+        ChatEvent::TurnStarted { message, .. } => {
+            let user_message = project::user_message(message);
+            return Some((SessionChange::TurnStarted { turn_id, user_message }, Dated::Yes));
+        }
+        ChatEvent::TurnCompleted { .. } => return Some((SessionChange::TurnComplete { turn_id }, Dated::Yes)),
+        ChatEvent::TurnCancelled { .. } => return Some((SessionChange::TurnCancelled { turn_id }, Dated::Yes)),
+        ChatEvent::TurnFailed { error, .. } => {
+            return Some((SessionChange::Error { turn_id, error: project::error(error) }, Dated::Yes));
+        }
+        // What a streamed part begins with is streamed text too, whether it is empty or not.
+        ChatEvent::PartAdded { part: core::Part::Text(text), .. } if text.delivery == Delivery::Streamed => {
+            if text.content.is_empty() {
+                return None;
+            }
+            SessionChange::Delta { turn_id, content: text.content.clone() }
+        }
+        ChatEvent::PartAdded { part: core::Part::Reasoning { content, .. }, .. } => {
+            if content.is_empty() {
+                return None;
+            }
+            SessionChange::Reasoning { turn_id, content: content.clone() }
+        }
+        ChatEvent::PartAdded { part, .. } => {
+            SessionChange::ResponsePart { turn_id, part: project::response_part(session, part)? }
+        }
+        ChatEvent::TextDelta { content, .. } => SessionChange::Delta { turn_id, content: content.clone() },
+        ChatEvent::ReasoningDelta { content, .. } => SessionChange::Reasoning { turn_id, content: content.clone() },
+        ChatEvent::ToolCallReady { call, invocation_message, input, .. } => {
+            let tool_call = project::started_call(call, invocation_message, input.as_deref());
+            SessionChange::ToolStart { turn_id, tool_call }
+        }
+        ChatEvent::ToolCallGated { call, request, .. } => {
+            SessionChange::PermissionRequest { turn_id, request: project::permission(request, call) }
+        }
+        ChatEvent::ToolCallConfirmed { request, decision, .. } => SessionChange::PermissionResolved {
+            turn_id,
+            request_id: request.to_string(),
+            approved: *decision == Decision::Approved,
+        },
+        ChatEvent::ToolCallCompleted { call, result, .. } => SessionChange::ToolComplete {
+            turn_id,
+            tool_call_id: call.to_string(),
+            result: project::tool_result(result),
+        },
+        ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => SessionChange::ToolComplete {
+            turn_id,
+            tool_call_id: call.to_string(),
+            result: match decision {
+                Decision::Approved => project::tool_result(result),
+                Decision::Denied => project::withheld_result(),
+            },
+        },
+        ChatEvent::UsageReported { usage, .. } => SessionChange::Usage { turn_id, usage: project::usage(usage) },
+        ChatEvent::ToolCallStarted { .. }
+        | ChatEvent::ToolCallInputDelta { .. }
+        | ChatEvent::ToolCallResultGated { .. }
+        | ChatEvent::InputRequested { .. }
+        | ChatEvent::InputAnswered { .. }
+        | ChatEvent::SteeringSet(_)
+        | ChatEvent::SteeringRemoved(_)
+        | ChatEvent::QueuedSet(_)
+        | ChatEvent::QueuedRemoved(_)
+        | ChatEvent::QueueReordered(_)
+        | ChatEvent::DraftChanged(_) => return None,
+    };
+    Some((change, Dated::No))
+}
