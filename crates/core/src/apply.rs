@@ -69,11 +69,16 @@ impl Session {
     }
 
     fn apply_chat(&mut self, at: Timestamp, chat: &ChatId, change: &ChatEvent) {
-        let Some(chat) = self.chat_mut(chat) else { return };
+        let Some((position, chat)) = self.chats.iter_mut().enumerate().find(|(_, mine)| mine.id == *chat) else {
+            return;
+        };
         let touched = chat.apply(at, change);
         if touched == Touched::Conversation {
             chat.modified_at = at;
-            self.modified_at = at;
+            // The first is the main one.
+            if position == 0 {
+                self.modified_at = at;
+            }
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct Session {
     pub is_read: bool,
     pub is_archived: bool,
     pub created_at: Timestamp,
+    /// When the session itself or its main chat last moved on. Other chats have their times in their rows: a dialect
+    /// that does not see them must not see this change either.
     pub modified_at: Timestamp,
     /// The chats themselves; the first is the main one.
     pub chats: Vec<Chat>,
@@ -216,6 +218,37 @@ impl Session {
             }],
             chats: vec![chat],
             input_needed: Vec::new(),
+        }
+    }
+
+    /// A copy with at most the newest `turns` finished turns of each chat. Turns are shared, so it costs what is
+    /// copied of the rest: the running turn, above all.
+    pub fn with_newest_turns(&self, turns: usize) -> Self {
+        let newest = |chat: &Chat| Chat {
+            id: chat.id.clone(),
+            title: chat.title.clone(),
+            turns: chat.turns[chat.turns.len().saturating_sub(turns)..].to_vec(),
+            active: chat.active.clone(),
+            steering: chat.steering.clone(),
+            queued: chat.queued.clone(),
+            draft: chat.draft.clone(),
+            modified_at: chat.modified_at,
+        };
+        Self {
+            id: self.id.clone(),
+            uri: self.uri.clone(),
+            provider: self.provider.clone(),
+            title: self.title.clone(),
+            lifecycle: self.lifecycle.clone(),
+            model: self.model.clone(),
+            working_directories: self.working_directories.clone(),
+            is_read: self.is_read,
+            is_archived: self.is_archived,
+            created_at: self.created_at,
+            modified_at: self.modified_at,
+            chats: self.chats.iter().map(newest).collect(),
+            catalogue: self.catalogue.clone(),
+            input_needed: self.input_needed.clone(),
         }
     }
 

@@ -257,6 +257,8 @@ pub struct ActiveTurn {
     /// Questions that a person has not answered yet.
     open_requests: usize,
     ready_calls: u32,
+    newest_streamed: Option<usize>,
+    newest_reasoning: Option<usize>,
 }
 
 /// Two running turns are the same when their content is; the indices follow from it.
@@ -285,6 +287,8 @@ impl ActiveTurn {
             request_index: HashMap::new(),
             open_requests: 0,
             ready_calls: 0,
+            newest_streamed: None,
+            newest_reasoning: None,
         }
     }
 
@@ -294,6 +298,17 @@ impl ActiveTurn {
 
     pub fn has_part(&self, id: &PartId) -> bool {
         self.part_index.contains_key(id)
+    }
+
+    /// Whether part `id` takes more text. Only the newest of the streamed ones does: a dialect that keeps all streamed
+    /// text in one place cannot say that something was added in the middle of it.
+    pub fn takes_text(&self, id: &PartId) -> bool {
+        self.newest_streamed.is_some_and(|newest| self.part_index.get(id) == Some(&newest))
+    }
+
+    /// Whether part `id` takes more reasoning: the newest one does, for the same reason.
+    pub fn takes_reasoning(&self, id: &PartId) -> bool {
+        self.newest_reasoning.is_some_and(|newest| self.part_index.get(id) == Some(&newest))
     }
 
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ToolCall> {
@@ -337,12 +352,20 @@ impl ActiveTurn {
         match &part {
             Part::Text(text) => {
                 self.part_index.insert(text.id.clone(), at);
+                if text.delivery == Delivery::Streamed {
+                    self.newest_streamed = Some(at);
+                }
             }
             Part::Reasoning { id, .. } => {
                 self.part_index.insert(id.clone(), at);
+                self.newest_reasoning = Some(at);
             }
             Part::ToolCall(call) => {
                 self.tool_index.insert(call.id.clone(), at);
+                if let ToolCallStatus::PendingConfirmation(pending) = &call.status {
+                    self.request_index.insert(pending.id.clone(), at);
+                    self.open_requests += 1;
+                }
             }
             Part::InputRequest(input) => {
                 self.request_index.insert(input.id.clone(), at);

@@ -102,6 +102,7 @@ pub enum Rejection {
     QueueFull,
     OnlyUserMessages,
     UnknownPart(PartId),
+    PartClosed(PartId),
     DuplicatePart,
     ToolCall { call: ToolCallId, problem: &'static str },
     NotYours,
@@ -127,6 +128,7 @@ impl fmt::Display for Rejection {
             Rejection::QueueFull => write!(f, "{MAX_QUEUED} messages are waiting already"),
             Rejection::OnlyUserMessages => f.write_str("a client may only send messages of a person"),
             Rejection::UnknownPart(part) => write!(f, "the turn has no such part {part}"),
+            Rejection::PartClosed(part) => write!(f, "part {part} takes no more of this"),
             Rejection::DuplicatePart => f.write_str("the turn has a part of this id already"),
             Rejection::ToolCall { call, problem } => write!(f, "tool call {call} {problem}"),
             Rejection::NotYours => f.write_str("only the host may do this"),
@@ -184,9 +186,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if turn.as_str().is_empty() {
                 return Err(Rejection::EmptyId);
             }
-            if from_client && message.origin != MessageOrigin::User {
-                return Err(Rejection::OnlyUserMessages);
-            }
+            must_be_theirs(who, &message)?;
             if let Some(active) = &state.active {
                 return Err(Rejection::TurnInProgress(active.id.clone()));
             }
@@ -235,6 +235,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
         Command::SetSteering { chat, message } => {
             out.must_be_usable()?;
             out.chat(&chat)?;
+            must_be_theirs(who, &message.message)?;
             out.chat_event(&chat, ChatEvent::SteeringSet(message));
         }
         Command::RemoveSteering { chat, id } => {
@@ -249,6 +250,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if message.id.as_str().is_empty() {
                 return Err(Rejection::EmptyId);
             }
+            must_be_theirs(who, &message.message)?;
             if state.queued.len() >= MAX_QUEUED && !state.queued.iter().any(|queued| queued.id == message.id) {
                 return Err(Rejection::QueueFull);
             }
@@ -290,9 +292,35 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 event => out.chat_event(&chat, event),
             }
         }
-        Command::ReportSession(event) => out.session_event(event),
+        Command::ReportSession(event) => {
+            match &event {
+                // A creation that failed has ended: clients keep its error.
+                SessionEvent::Ready => out.must_be_usable()?,
+                // They follow from the chats, and nobody reports them.
+                SessionEvent::ChatRowChanged(_)
+                | SessionEvent::InputNeededSet(_)
+                | SessionEvent::InputNeededRemoved(_) => return Err(Rejection::NotYours),
+                SessionEvent::Created(_)
+                | SessionEvent::CreationFailed(_)
+                | SessionEvent::Listed
+                | SessionEvent::Removed
+                | SessionEvent::TitleChanged(_)
+                | SessionEvent::ModelChanged(_)
+                | SessionEvent::ReadChanged(_)
+                | SessionEvent::ArchivedChanged(_) => {}
+            }
+            out.session_event(event);
+        }
     }
     Ok(Batch { events: out.events })
+}
+
+/// A client speaks for a person, whichever way its message takes.
+fn must_be_theirs(who: &Who, message: &Message) -> Result<(), Rejection> {
+    match who {
+        Who::Client(_) if message.origin != MessageOrigin::User => Err(Rejection::OnlyUserMessages),
+        Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+    }
 }
 
 /// Whether what an agent reports fits the running turn. An agent may be late or wrong; the state may not.
@@ -307,15 +335,17 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
             let duplicate = match part {
                 Part::Text(text) => active.has_part(&text.id),
                 Part::Reasoning { id, .. } => active.has_part(id),
-                Part::ToolCall(call) => active.tool_call(&call.id).is_some(),
-                Part::InputRequest(input) => active.knows_request(&input.id),
                 Part::Content(_) | Part::Error(_) => false,
+                // They have events of their own, which say how they came about.
+                Part::ToolCall(_) | Part::InputRequest(_) => return Err(Rejection::NotYours),
             };
             if duplicate { Err(Rejection::DuplicatePart) } else { Ok(()) }
         }
+        ChatEvent::TextDelta { part, .. } if active.takes_text(part) => Ok(()),
+        ChatEvent::ReasoningDelta { part, .. } if active.takes_reasoning(part) => Ok(()),
         ChatEvent::TextDelta { part, .. } | ChatEvent::ReasoningDelta { part, .. } => {
             if active.has_part(part) {
-                Ok(())
+                Err(Rejection::PartClosed(part.clone()))
             } else {
                 Err(Rejection::UnknownPart(part.clone()))
             }
@@ -414,10 +444,12 @@ impl<'a> Out<'a> {
         self.events.push(Event { at: self.now, change: Change::Chat(self.session.id.clone(), chat.clone(), event) });
     }
 
-    /// Ends the turn; what waits longest becomes the next one.
+    /// Ends the turn; what waits longest becomes the next one, where there is an agent to take it.
     fn end_turn(&mut self, id: &ChatId, chat: &Chat, end: ChatEvent) {
         self.chat_event(id, end);
-        if let Some(next) = chat.queued.first() {
+        if let Some(next) = chat.queued.first()
+            && self.must_be_usable().is_ok()
+        {
             self.start_queued(id, chat, next);
         }
     }

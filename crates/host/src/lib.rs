@@ -1,1 +1,49 @@
+//! The host: one process that owns sessions, and any number of clients that see the same state.
+//!
+//! # What this crate owns
+//!
+//! - [`Host`]: the agents, the sessions, and the way they begin and end.
+//! - `session`: a task per session. It checks what clients and the agent want against everything accepted so far.
+//! - `sequencer`: gives each event its number, applies it to the published state and hands it to the subscribers, in
+//!   one step; keeps the newest events for replay.
+//! - `connection`: reads a client's requests in their order; writes from a bounded queue, so that a slow client costs
+//!   only itself.
+//! - `dialect`: what the messages of each protocol do here.
+//! - [`server`]: HTTP and WebSocket on one port, and who is let in.
+//! - [`files`]: what clients may see of the file system.
+//! - [`Env`]: clock, randomness, tasks, storage and listening, all arguments.
+//!
+//! # What it never does
+//!
+//! It knows no JSON shape (that is `grove-wire`), no rule about what may happen in a session (that is `grove-core`),
+//! and no agent by name. No lock is held across an await.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//! use grove_agents::scripted::ScriptedAgent;
+//! use grove_host::{Config, CreateSession, Env, Host};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let host = Host::start(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
+//! let uri = "scripted:/first".into();
+//! host.create_session(CreateSession { uri, provider: None, model: None, working_directory: None }).await.unwrap();
+//! assert_eq!(host.status().await.unwrap().sessions, 1);
+//! # });
+//! ```
 
+mod config;
+mod connection;
+mod dialect;
+mod env;
+pub mod files;
+mod host;
+mod sequencer;
+pub mod server;
+mod session;
+
+pub use config::{Config, Folders, Limits};
+pub use env::*;
+pub use host::{CreateError, CreateSession, Host, Status};
+pub use sequencer::Stopped;

@@ -141,6 +141,11 @@ pub fn parse(text: &str) -> Result<Frame<'_>, ErrorObject> {
 }
 
 fn parse_one(text: &str) -> Result<Result<Message<'_>, Invalid>, ErrorObject> {
+    // An array would be read as the members of an envelope, one after another.
+    if text.starts_with('[') {
+        let error = ErrorObject::invalid_request("not a JSON-RPC message: a batch holds no arrays");
+        return Ok(Err(Invalid { id: None, error }));
+    }
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
         Err(error) if error.is_data() => {
@@ -302,6 +307,7 @@ mod tests {
         assert_eq!(kind(r#"{"jsonrpc":"#), "error -32700");
         assert_eq!(kind(r#"[{"jsonrpc":"2.0","method":"a"},1]"#), "notification a; invalid - -32600");
         assert_eq!(kind("[]"), "error -32600");
+        assert_eq!(kind(r#"[["2.0",1,"a"]]"#), "invalid - -32600");
     }
 
     #[test]

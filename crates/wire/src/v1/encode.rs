@@ -140,3 +140,20 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
     };
     Some((change, Dated::No))
 }
+
+const FRAME_HEAD: &str = r#"{"jsonrpc":"2.0","method":"action","params":{"envelope":"#;
+const FRAME_TAIL: &str = "}}";
+
+/// The frame of an `action` notification. The envelope in it can be had back with [`envelope_in`].
+pub fn action_frame<A: serde::Serialize>(envelope: &ActionEnvelope<A>) -> serde_json::Result<String> {
+    let mut frame = Vec::with_capacity(256);
+    frame.extend_from_slice(FRAME_HEAD.as_bytes());
+    serde_json::to_writer(&mut frame, envelope)?;
+    frame.extend_from_slice(FRAME_TAIL.as_bytes());
+    String::from_utf8(frame).map_err(serde::ser::Error::custom)
+}
+
+/// The envelope inside a frame of [`action_frame`], for a replay that is made of frames already encoded.
+pub fn envelope_in(frame: &str) -> Option<&str> {
+    frame.strip_prefix(FRAME_HEAD)?.strip_suffix(FRAME_TAIL)
+}

@@ -113,10 +113,11 @@ fn creation_error(session: &core::Session) -> Option<ErrorInfo> {
 }
 
 pub fn turn(session: &core::SessionId, turn: &core::Turn) -> Turn {
-    let error = turn.parts.iter().rev().find_map(|part| match part {
-        core::Part::Error(error) => Some(self::error(error)),
+    // The error that ended the turn stands last; one on the way did not end it, and version 1 does not see it.
+    let error = match (turn.outcome, turn.parts.last()) {
+        (core::Outcome::Error, Some(core::Part::Error(error))) => Some(self::error(error)),
         _ => None,
-    });
+    };
     let state = match turn.outcome {
         core::Outcome::Complete => TurnState::Complete,
         core::Outcome::Cancelled => TurnState::Cancelled,

@@ -1,0 +1,130 @@
+//! The data folder: one host at a time, a token, and the address of the host that runs.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use grove_host::Random;
+use grove_host::server::Token;
+
+use crate::endpoint::Endpoint;
+
+/// The folder, held for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct DataFolder {
+    path: PathBuf,
+    /// The operating system lets go of the lock when the process ends, however it ends.
+    _lock: File,
+}
+
+/// Another host has the folder.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is in use by another host ({by}): stop it with `grove stop`, or choose another --data-dir", .path.display())]
+pub(crate) struct InUse {
+    path: PathBuf,
+    by: String,
+}
+
+impl DataFolder {
+    /// Takes the folder for this process, making it where it is missing.
+    pub(crate) fn take(path: &Path) -> Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("the data folder {} cannot be made", path.display()))?;
+        let lock_path = lock_path(path);
+        let mut lock = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+            .open(&lock_path)
+            .with_context(|| format!("{} cannot be opened", lock_path.display()))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut by = String::new();
+                lock.read_to_string(&mut by).ok();
+                let by = if by.is_empty() { "a process that is starting".to_owned() } else { by.trim().to_owned() };
+                return Err(InUse { path: path.to_owned(), by }.into());
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("{} cannot be locked", lock_path.display()));
+            }
+        }
+        lock.set_len(0)
+            .and_then(|()| lock.write_all(format!("process {}\n", std::process::id()).as_bytes()))
+            .with_context(|| format!("{} cannot be written", lock_path.display()))?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The token that was kept, or a new one.
+    pub(crate) fn token(&self, random: &dyn Random) -> Result<Token> {
+        let path = self.path.join("token");
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                // Somebody may have loosened it.
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+                    .with_context(|| format!("{} cannot be made private", path.display()))?;
+                Token::parse(&text)
+                    .with_context(|| format!("{} holds no token: remove it to get a new one", path.display()))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let token = Token::generate(random).context("no randomness for a token")?;
+                write_private(&path, token.reveal())?;
+                Ok(token)
+            }
+            Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+        }
+    }
+
+    /// Says where this host can be reached.
+    pub(crate) fn announce(&self, endpoint: &Endpoint) -> Result<()> {
+        write_private(&endpoint_path(&self.path), &serde_json::to_string(endpoint)?)
+    }
+
+    /// Takes the address back.
+    pub(crate) fn retract(&self) {
+        // A file that stays behind does no harm: readers ask the host that it names.
+        fs::remove_file(endpoint_path(&self.path)).ok();
+    }
+}
+
+/// Where the host of a data folder can be reached, as it said itself.
+pub(crate) fn read_endpoint(data_dir: &Path) -> Result<Option<Endpoint>> {
+    let path = endpoint_path(data_dir);
+    match fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text).map(Some).with_context(|| format!("{} is damaged", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+/// Whether some host has the folder.
+pub(crate) fn is_taken(data_dir: &Path) -> bool {
+    match File::open(lock_path(data_dir)) {
+        Ok(lock) => matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)),
+        Err(_) => false,
+    }
+}
+
+fn lock_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("lock")
+}
+
+fn endpoint_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("host.json")
+}
+
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(0o600)
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    let failed = || format!("{} cannot be written", path.display());
+    let temporary = path.with_extension("new");
+    let mut file =
+        private(OpenOptions::new().write(true).create(true).truncate(true)).open(&temporary).with_context(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
+    fs::rename(&temporary, path).with_context(failed)
+}

@@ -1,0 +1,66 @@
+//! A running host, as other processes find and ask it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde::{Deserialize, Serialize};
+
+/// Where a host can be reached. Lies in the data folder for its owner alone, since it holds the token.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Endpoint {
+    pub(crate) ws: String,
+    pub(crate) http: String,
+    pub(crate) token: String,
+    pub(crate) pid: u32,
+}
+
+/// What a host says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Health {
+    pub(crate) version: String,
+    pub(crate) pid: u32,
+    pub(crate) sessions: usize,
+    pub(crate) running_turns: usize,
+    pub(crate) connections: usize,
+    pub(crate) server_seq: u64,
+}
+
+/// How long a host may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long its answer may be.
+const MOST_BYTES: usize = 64 << 10;
+
+impl Endpoint {
+    /// Asks the host how it is. An error means that nobody answers there, or somebody else does.
+    pub(crate) async fn health(&self) -> Result<Health> {
+        tokio::time::timeout(PATIENCE, self.ask()).await.context("the host did not answer in time")?
+    }
+
+    async fn ask(&self) -> Result<Health> {
+        let address = self.http.strip_prefix("http://").context("the host's address is no http address")?;
+        let stream = tokio::net::TcpStream::connect(address).await.context("the host does not answer")?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let request = hyper::Request::get("/healthz")
+            .header("host", address)
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(Empty::<Bytes>::new())?;
+        let exchange = async {
+            let response = sender.send_request(request).await?;
+            if !response.status().is_success() {
+                bail!("the host answered {}", response.status());
+            }
+            let body = Limited::new(response.into_body(), MOST_BYTES).collect().await;
+            let body = body.map_err(|error| anyhow::anyhow!("the host's answer broke off: {error}"))?;
+            serde_json::from_slice(&body.to_bytes()).context("the host's answer is not understood")
+        };
+        tokio::select! {
+            answer = exchange => answer,
+            // The connection only ends first when it broke.
+            ended = connection => { ended?; bail!("the host closed the connection") }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Settings: flags before environment before `grove.toml` before defaults, each value with its source.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use etcetera::BaseStrategy;
+use serde::Serialize;
+
+use crate::cli::{Common, ServeArgs};
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "name")]
+pub(crate) enum Source {
+    Default,
+    File(PathBuf),
+    Environment(String),
+    Flag(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::File(path) => write!(f, "{}", path.display()),
+            Source::Environment(name) => write!(f, "environment ({name})"),
+            Source::Flag(name) => write!(f, "flag ({name})"),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) source: Source,
+}
+
+/// Every setting of Grove.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Settings {
+    pub(crate) data_dir: Setting<PathBuf>,
+    pub(crate) listen: Setting<SocketAddr>,
+    pub(crate) replay_actions: Setting<usize>,
+    pub(crate) replay_bytes: Setting<usize>,
+    pub(crate) turn_silence: Setting<u64>,
+    pub(crate) default_directory: Setting<PathBuf>,
+    pub(crate) browse_roots: Setting<Vec<PathBuf>>,
+    pub(crate) read_roots: Setting<Vec<PathBuf>>,
+    /// The file that was looked for, whether it exists or not.
+    #[serde(skip)]
+    pub(crate) config_file: PathBuf,
+    /// Grove's folder among the platform's configuration folders.
+    #[serde(skip)]
+    pub(crate) config_dir: PathBuf,
+}
+
+impl Settings {
+    /// Puts the layers together.
+    pub(crate) fn load(common: &Common, serve: &ServeArgs) -> Result<Self> {
+        let platform = etcetera::choose_base_strategy().context("the home folder cannot be found: set HOME")?;
+        let environment = std::env::vars().collect();
+        let config_dir = platform.config_dir().join("grove");
+        let config_file = common.config.clone().unwrap_or_else(|| config_dir.join("grove.toml"));
+        let layers = Layers::read(config_file, environment)?;
+        let home = platform.home_dir().to_path_buf();
+        let limits = grove_host::Limits::default();
+
+        let data_dir = layers.one("data-dir", common.data_dir.clone(), || platform.data_dir().join("grove"))?;
+        let default_directory = layers.one("default-directory", serve.default_directory.clone(), || home.clone())?;
+        let browse_default = || {
+            let mut roots = vec![home.clone(), default_directory.value.clone()];
+            roots.dedup();
+            roots
+        };
+        let settings = Self {
+            listen: layers.one("listen", serve.listen, || SocketAddr::from(([127, 0, 0, 1], 0)))?,
+            replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
+            replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
+            turn_silence: layers.one("turn-silence", serve.turn_silence, || limits.turn_silence.as_secs())?,
+            browse_roots: layers.paths("browse-roots", "--browse-root", &serve.browse_roots, browse_default)?,
+            read_roots: layers.paths("read-roots", "--read-root", &serve.read_roots, Vec::new)?,
+            data_dir,
+            default_directory,
+            config_file: layers.file.clone(),
+            config_dir,
+        };
+        if !settings.listen.value.ip().is_loopback() {
+            bail!(
+                "{} is not a loopback address (from {}): Grove listens on this machine only; use 127.0.0.1 or [::1]",
+                settings.listen.value,
+                settings.listen.source
+            );
+        }
+        Ok(settings)
+    }
+}
+
+/// The layers below the flags.
+struct Layers {
+    file: PathBuf,
+    values: toml::Table,
+    environment: BTreeMap<String, String>,
+}
+
+/// The settings that `grove.toml` may have.
+const KEYS: &[&str] = &[
+    "data-dir",
+    "listen",
+    "replay-actions",
+    "replay-bytes",
+    "turn-silence",
+    "default-directory",
+    "browse-roots",
+    "read-roots",
+];
+
+impl Layers {
+    fn read(file: PathBuf, environment: BTreeMap<String, String>) -> Result<Self> {
+        let values = match std::fs::read_to_string(&file) {
+            Ok(text) => text.parse::<toml::Table>().with_context(|| format!("{} is not valid TOML", file.display()))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
+            Err(error) => return Err(error).with_context(|| format!("{} cannot be read", file.display())),
+        };
+        if let Some(unknown) = values.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            bail!("{}: there is no setting `{unknown}`; there are: {}", file.display(), KEYS.join(", "));
+        }
+        Ok(Self { file, values, environment })
+    }
+
+    /// A setting with one value.
+    fn one<T>(&self, key: &str, flag: Option<T>, default: impl FnOnce() -> T) -> Result<Setting<T>>
+    where
+        T: std::str::FromStr,
+        T::Err: fmt::Display,
+    {
+        if let Some(value) = flag {
+            return Ok(Setting { value, source: Source::Flag(format!("--{key}")) });
+        }
+        let parse = |text: &str, source: Source| match text.parse() {
+            Ok(value) => Ok(Setting { value, source }),
+            Err(error) => Err(anyhow!("`{text}` is no value for {key} (from {source}): {error}")),
+        };
+        let name = variable(key);
+        if let Some(text) = self.environment.get(&name) {
+            return parse(text, Source::Environment(name));
+        }
+        match self.values.get(key) {
+            None => Ok(Setting { value: default(), source: Source::Default }),
+            Some(toml::Value::String(text)) => parse(text, Source::File(self.file.clone())),
+            Some(value) => parse(&value.to_string(), Source::File(self.file.clone())),
+        }
+    }
+
+    /// A setting that is a list of folders. In the environment they are separated as in PATH.
+    fn paths(
+        &self,
+        key: &str,
+        flag_name: &str,
+        flags: &[PathBuf],
+        default: impl FnOnce() -> Vec<PathBuf>,
+    ) -> Result<Setting<Vec<PathBuf>>> {
+        if !flags.is_empty() {
+            return Ok(Setting { value: flags.to_vec(), source: Source::Flag(flag_name.to_owned()) });
+        }
+        let name = variable(key);
+        if let Some(text) = self.environment.get(&name) {
+            let value = std::env::split_paths(text).filter(|path| path != Path::new("")).collect();
+            return Ok(Setting { value, source: Source::Environment(name) });
+        }
+        let Some(value) = self.values.get(key) else {
+            return Ok(Setting { value: default(), source: Source::Default });
+        };
+        let paths =
+            value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(PathBuf::from)).collect());
+        match paths {
+            Some(value) => Ok(Setting { value, source: Source::File(self.file.clone()) }),
+            None => Err(anyhow!("{}: {key} must be a list of folders", self.file.display())),
+        }
+    }
+}
+
+/// The environment variable of a setting.
+fn variable(key: &str) -> String {
+    format!("GROVE_{}", key.to_ascii_uppercase().replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layers(toml: &str, environment: &[(&str, &str)]) -> Layers {
+        Layers {
+            file: "grove.toml".into(),
+            values: toml.parse().unwrap(),
+            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        }
+    }
+
+    #[test]
+    fn flags_come_before_environment_before_file_before_default() {
+        let file = "replay-actions = 3";
+        let environment = [("GROVE_REPLAY_ACTIONS", "2")];
+        let get = |layers: Layers, flag| {
+            let setting = layers.one("replay-actions", flag, || 4usize).unwrap();
+            (setting.value, setting.source.to_string())
+        };
+        assert_eq!(get(layers(file, &environment), Some(1)), (1, "flag (--replay-actions)".into()));
+        assert_eq!(get(layers(file, &environment), None), (2, "environment (GROVE_REPLAY_ACTIONS)".into()));
+        assert_eq!(get(layers(file, &[]), None), (3, "grove.toml".into()));
+        assert_eq!(get(layers("", &[]), None), (4, "default".into()));
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_source() {
+        let bad = layers("listen = 'nowhere'", &[]);
+        let error = bad.one::<SocketAddr>("listen", None, || unreachable!()).unwrap_err().to_string();
+        assert!(error.starts_with("`nowhere` is no value for listen (from grove.toml)"), "{error}");
+        let bad = layers("browse-roots = 'x'", &[]);
+        assert!(bad.paths("browse-roots", "", &[], Vec::new).is_err());
+    }
+
+    #[test]
+    fn lists_of_folders_come_from_every_layer() {
+        let list = layers("read-roots = ['/a', '/b']", &[]).paths("read-roots", "", &[], Vec::new).unwrap();
+        assert_eq!(list.value, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        let env = layers("", &[("GROVE_READ_ROOTS", "/c:/d")]).paths("read-roots", "", &[], Vec::new).unwrap();
+        assert_eq!(env.value, [PathBuf::from("/c"), PathBuf::from("/d")]);
+    }
+}

@@ -1,0 +1,100 @@
+//! What can be set, and the limits of everything that could grow.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use grove_wire::registry::Registry;
+
+/// How a host is to be.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub limits: Limits,
+    pub folders: Folders,
+    /// The protocol versions that are spoken: the released ones, but for tests.
+    pub registry: Registry,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { limits: Limits::default(), folders: Folders::default(), registry: Registry::RELEASED }
+    }
+}
+
+/// Which parts of the file system clients may see. Sessions' working directories are always among them.
+#[derive(Clone, Debug, Default)]
+pub struct Folders {
+    /// What a client is offered as a starting point.
+    pub default_directory: Option<PathBuf>,
+    /// What may be listed.
+    pub browse: Vec<PathBuf>,
+    /// What may be read.
+    pub read: Vec<PathBuf>,
+    /// What may never be listed or read: Grove's own.
+    pub private: Vec<PathBuf>,
+}
+
+/// The bound of every queue, buffer and message. What happens beyond each is said beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Events kept for replay; an older `reconnect` is answered with snapshots.
+    pub replay_actions: usize,
+    /// Bytes kept for replay, likewise.
+    pub replay_bytes: usize,
+    /// Finished turns in a snapshot; older ones come by `fetchTurns`.
+    pub snapshot_turns: usize,
+    /// Bytes of finished turns in a snapshot, likewise.
+    pub snapshot_bytes: usize,
+    /// Messages queued for a connection; past half, deltas are merged, past it the connection is closed (4008).
+    pub queue_messages: usize,
+    /// Bytes queued for a connection, likewise.
+    pub queue_bytes: usize,
+    /// The largest message taken from a client; a larger one closes its connection (1009).
+    pub message_bytes: usize,
+    /// Answers queued for a connection; with more, its next requests wait.
+    pub open_answers: usize,
+    /// Connections at a time; the next one is dropped.
+    pub connections: usize,
+    /// Subscriptions of one connection; the next one is refused.
+    pub subscriptions: usize,
+    /// Clients remembered after they went away; the one longest gone is forgotten.
+    pub known_clients: usize,
+    /// Bodies above this are kept by reference.
+    pub inline_bytes: usize,
+    /// How much of such a body stays in the state.
+    pub preview_bytes: usize,
+    /// The largest file or content given to a client in one answer.
+    pub fetch_bytes: u64,
+    /// Entries of a folder; a larger one is refused.
+    pub folder_entries: usize,
+    /// How long a running turn may be silent while nobody is asked, before it ends in error.
+    pub turn_silence: Duration,
+    /// How long running turns get when the host stops.
+    pub stop_grace: Duration,
+    /// How long a connection may be silent; pings go out three times as often.
+    pub connection_silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            replay_actions: 10_000,
+            replay_bytes: 32 << 20,
+            snapshot_turns: 1_000,
+            snapshot_bytes: 8 << 20,
+            queue_messages: 65_536,
+            queue_bytes: 16 << 20,
+            message_bytes: 4 << 20,
+            open_answers: 64,
+            connections: 4_096,
+            subscriptions: 1_024,
+            known_clients: 10_000,
+            inline_bytes: 64 << 10,
+            preview_bytes: 4 << 10,
+            fetch_bytes: 64 << 20,
+            folder_entries: 20_000,
+            turn_silence: Duration::from_secs(30 * 60),
+            stop_grace: Duration::from_secs(5),
+            connection_silence: Duration::from_secs(90),
+        }
+    }
+}

@@ -1,0 +1,577 @@
+//! Version 1, served: what each of its messages does here.
+
+use std::sync::Arc;
+
+use axum::extract::ws::Utf8Bytes;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, Turn, TurnId};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message, Request};
+use grove_wire::registry::Registry;
+use grove_wire::v1::{self, Method, error_code, project};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::Dialect;
+use crate::config::Limits;
+use crate::connection::{Encode, Queue};
+use crate::env::StorageError;
+use crate::files::{self, FileError};
+use crate::host::{CreateError, CreateSession, Host};
+use crate::sequencer::{
+    Attach, AttachAnswer, AttachAs, ConnectionId, Origin, Published, Refusal, Reply, SessionOrRoot, Stopped, Subscribe,
+    Subscribed, ToSequencer,
+};
+use crate::session::{Dispatch, ToSession};
+
+/// How many turns `fetchTurns` gives when nothing is said.
+const DEFAULT_TURNS: u64 = 50;
+/// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
+const FULL_SNAPSHOTS: usize = 8;
+
+/// The host's end of a version-1 connection.
+pub(crate) struct Peer {
+    host: Host,
+    id: ConnectionId,
+    queue: Arc<Queue>,
+    /// Who the client is, once it has said so.
+    client: Option<ClientId>,
+}
+
+/// The frame of a notification, where version 1 and the client's version have one for this.
+pub(crate) fn notification(
+    change: &SessionEvent,
+    session: &Session,
+    version: u32,
+    registry: &Registry,
+) -> Option<Utf8Bytes> {
+    let notification = v1::encode::notification(change, session)?;
+    if !registry.knows_notification(notification.kind(), version) {
+        return None;
+    }
+    let params = v1::NotificationParams { notification };
+    jsonrpc::notification(v1::notify::NOTIFICATION, &params).ok().map(Utf8Bytes::from)
+}
+
+impl Peer {
+    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
+        Self { host, id, queue, client: None }
+    }
+
+    /// Handles one message. Its effect has taken place, or has its place, when this returns.
+    pub(crate) async fn handle(&mut self, message: Result<Message<'_>, Invalid>, reply: Reply) {
+        match message {
+            Ok(Message::Request(request)) => {
+                let id = request.id.clone();
+                if let Err((reply, error)) = self.request(request, reply).await {
+                    reply(Box::new(move || jsonrpc::error(Some(&id), &error)));
+                }
+            }
+            Ok(Message::Notification { method, params }) => {
+                if let Err(error) = self.notified(&method, params).await {
+                    // Nobody waits for an answer to a notification; the log is all there is.
+                    tracing::debug!(%error, %method, "a client's notification was not understood");
+                }
+            }
+            // The host asks version-1 clients nothing, so no answer is awaited.
+            Ok(Message::Response { .. }) => {}
+            Err(Invalid { id, error }) => reply(Box::new(move || jsonrpc::error(id.as_ref(), &error))),
+        }
+    }
+
+    /// Answers a request, or gives the reply back with the error to answer with.
+    async fn request(&mut self, request: Request<'_>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+        let Request { id, method, params } = request;
+        let Some(method) = Method::named(&method) else {
+            let error = match self.client {
+                Some(_) => ErrorObject::unknown_method(&method),
+                None => not_initialized(),
+            };
+            return Err((reply, error));
+        };
+        let answer = match method {
+            Method::Ping => Ok(encode(&id, &())),
+            Method::Initialize | Method::Reconnect if self.client.is_some() => {
+                Err(ErrorObject::invalid_request("this connection is initialized already"))
+            }
+            Method::Initialize => return self.initialize(id, params, reply).await,
+            Method::Reconnect => return self.reconnect(id, params, reply).await,
+            _ if self.client.is_none() => Err(not_initialized()),
+            Method::Subscribe => return self.subscribe(id, params, reply).await,
+            Method::CreateSession => self.create_session(params).await.map(|()| encode(&id, &())),
+            Method::DisposeSession => self.dispose_session(params).await.map(|()| encode(&id, &())),
+            Method::ListSessions => self.list_sessions(params).await.map(|result| encode(&id, &result)),
+            Method::FetchTurns => self.fetch_turns(&id, params).await,
+            Method::FetchContent => self.fetch_content(params).await.map(|result| encode(&id, &result)),
+            Method::BrowseDirectory => self.browse_directory(params).await.map(|result| encode(&id, &result)),
+        };
+        match answer {
+            Ok(text) => {
+                reply(Box::new(move || text));
+                Ok(())
+            }
+            Err(error) => Err((reply, error)),
+        }
+    }
+
+    async fn initialize(
+        &mut self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: Reply,
+    ) -> Result<(), (Reply, ErrorObject)> {
+        let checked = read_params::<v1::InitializeParams>(params).and_then(|params| {
+            let version = self.host.0.config.registry.negotiate(params.protocol_version);
+            let version =
+                version.map_err(|error| ErrorObject::new(error_code::UNSUPPORTED_VERSION, error.to_string()))?;
+            Ok((client_id(params.client_id)?, version, params.initial_subscriptions.unwrap_or_default()))
+        });
+        let (client, version, subscriptions) = match checked {
+            Ok(checked) => checked,
+            Err(error) => return Err((reply, error)),
+        };
+        let limits = self.host.0.config.limits;
+        let folder = self.host.0.config.folders.default_directory.clone();
+        let wanted = subscriptions.clone();
+        self.attach(
+            client,
+            AttachAs::New(Dialect::V1 { version }),
+            &subscriptions,
+            Box::new(move |attached| {
+                let seq = attached.published.seq;
+                let cuts = cut_all(&wanted, attached.published, &limits);
+                Box::new(move || {
+                    let folder = folder.and_then(|folder| serde_json::to_string(&file_uri(&folder)).ok());
+                    let folder = folder.map(|folder| format!(r#","defaultDirectory":{folder}"#)).unwrap_or_default();
+                    let snapshots = join(cuts.iter().map(|cut| cut.json()));
+                    jsonrpc::response_raw(
+                        &id,
+                        &format!(
+                            r#"{{"protocolVersion":{version},"serverSeq":{seq},"snapshots":[{snapshots}]{folder}}}"#
+                        ),
+                    )
+                })
+            }),
+            reply,
+        )
+        .await;
+        Ok(())
+    }
+
+    async fn reconnect(&mut self, id: Id, params: Option<&RawValue>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+        let checked = read_params::<v1::ReconnectParams>(params)
+            .and_then(|params| Ok((client_id(params.client_id)?, params.last_seen_server_seq, params.subscriptions)));
+        let (client, seen, subscriptions) = match checked {
+            Ok(checked) => checked,
+            Err(error) => return Err((reply, error)),
+        };
+        let limits = self.host.0.config.limits;
+        let registry = self.host.0.config.registry;
+        let wanted = subscriptions.clone();
+        self.attach(
+            client,
+            AttachAs::Returning { seen, unless_known: Dialect::V1 { version: registry.current } },
+            &subscriptions,
+            Box::new(move |attached| -> Encode {
+                let dialect = attached.dialect;
+                match attached.missed {
+                    Some(missed) => Box::new(move || {
+                        let frames: Vec<_> =
+                            missed.iter().filter_map(|event| event.frame(dialect, &registry)).collect();
+                        let actions = join(frames.iter().filter_map(|frame| v1::encode::envelope_in(frame)));
+                        jsonrpc::response_raw(&id, &format!(r#"{{"type":"replay","actions":[{actions}]}}"#))
+                    }),
+                    None => {
+                        let cuts = cut_all(&wanted, attached.published, &limits);
+                        Box::new(move || {
+                            let snapshots = join(cuts.iter().map(|cut| cut.json()));
+                            jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
+                        })
+                    }
+                }
+            }),
+            reply,
+        )
+        .await;
+        Ok(())
+    }
+
+    async fn attach(
+        &mut self,
+        client: ClientId,
+        how: AttachAs,
+        subscriptions: &[String],
+        answer: AttachAnswer,
+        reply: Reply,
+    ) {
+        self.client = Some(client.clone());
+        let attach = Attach {
+            connection: self.id,
+            queue: self.queue.clone(),
+            client,
+            how,
+            subscriptions: subscriptions.iter().map(|uri| resource(uri)).collect(),
+            answer,
+            reply,
+        };
+        // A host that is stopping closes the connection; that is the answer.
+        self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
+    }
+
+    async fn subscribe(&mut self, id: Id, params: Option<&RawValue>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+        let uri = match read_params::<v1::SubscribeParams>(params) {
+            Ok(params) => params.resource,
+            Err(error) => return Err((reply, error)),
+        };
+        let limits = self.host.0.config.limits;
+        let subscribe = Subscribe {
+            connection: self.id,
+            resource: resource(&uri),
+            answer: Box::new(move |subscribed| match subscribed {
+                Subscribed::Yes(published) => {
+                    let cut = cut(&uri, published, &limits, limits.snapshot_bytes);
+                    Box::new(move || match cut {
+                        Some(cut) => jsonrpc::response_raw(&id, &cut.json()),
+                        None => jsonrpc::error(Some(&id), &no_session(&uri)),
+                    })
+                }
+                Subscribed::Unknown => Box::new(move || jsonrpc::error(Some(&id), &no_session(&uri))),
+                Subscribed::TooMany => Box::new(move || {
+                    let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
+                    jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
+                }),
+            }),
+            reply,
+        };
+        self.host.0.sequencer.tell(ToSequencer::Subscribe(subscribe)).await.ok();
+        Ok(())
+    }
+
+    async fn create_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: v1::CreateSessionParams = read_params(params)?;
+        let wanted = CreateSession {
+            uri: params.session.into(),
+            provider: params.provider.map(ProviderId::from),
+            model: params.model.map(ModelId::from),
+            working_directory: params.working_directory,
+        };
+        self.host.create_session(wanted).await.map_err(|error| {
+            let code = match &error {
+                CreateError::BadUri(_) | CreateError::UnknownModel { .. } | CreateError::WorkingDirectory(_) => {
+                    jsonrpc::code::INVALID_PARAMS
+                }
+                CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
+                CreateError::Exists(_) => error_code::SESSION_EXISTS,
+                CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
+            };
+            ErrorObject::new(code, error.to_string())
+        })
+    }
+
+    async fn dispose_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: v1::DisposeSessionParams = read_params(params)?;
+        let uri = SessionUri::from(params.session);
+        match self.host.dispose_session(&uri).await.map_err(stopped)? {
+            true => Ok(()),
+            false => Err(no_session(uri.as_str())),
+        }
+    }
+
+    async fn list_sessions(&self, params: Option<&RawValue>) -> Result<v1::ListSessionsResult, ErrorObject> {
+        let params: v1::ListSessionsParams = match params {
+            Some(params) => read_params(Some(params))?,
+            None => Default::default(),
+        };
+        let mut filter = params.filter.unwrap_or_default();
+        // A folder may be written as a path or as a URI; the path behind it decides.
+        let folder = filter.working_directory.take().map(|folder| files::local_path(&folder).ok());
+        let summaries = self
+            .host
+            .0
+            .sequencer
+            .read(|published, _| published.state.sessions.values().map(project::summary).collect::<Vec<_>>());
+        let mut sessions = summaries.await.map_err(stopped)?;
+        sessions.retain(|summary| {
+            let path = || summary.working_directory.as_deref().and_then(|folder| files::local_path(folder).ok());
+            filter.takes(summary) && folder.as_ref().is_none_or(|folder| folder.is_some() && path() == *folder)
+        });
+        sessions.sort_by(|a, b| b.modified_at.cmp(&a.modified_at).then_with(|| a.resource.cmp(&b.resource)));
+        Ok(v1::ListSessionsResult { sessions })
+    }
+
+    async fn fetch_turns(&self, id: &Id, params: Option<&RawValue>) -> Result<String, ErrorObject> {
+        let params: v1::FetchTurnsParams = read_params(params)?;
+        let uri = SessionUri::from(params.session.as_str());
+        let before = params.before.map(TurnId::from);
+        let limits = self.host.0.config.limits;
+        let most = params.limit.unwrap_or(DEFAULT_TURNS).min(limits.snapshot_turns as u64) as usize;
+        let found = self.host.0.sequencer.read(move |published, _| {
+            let session = published.session_at(&uri).ok_or_else(|| no_session(uri.as_str()))?;
+            let Some(chat) = session.main_chat() else { return Ok((session.id.clone(), Vec::new(), false)) };
+            let end = match before {
+                None => chat.turns.len(),
+                // The active turn comes after all the others.
+                Some(before) if chat.active_turn(&before).is_some() => chat.turns.len(),
+                Some(before) => chat
+                    .position(&before)
+                    .ok_or_else(|| ErrorObject::invalid_params(format!("the session has no turn {before}")))?,
+            };
+            let start = end.saturating_sub(most);
+            Ok::<_, ErrorObject>((session.id.clone(), chat.turns[start..end].to_vec(), start > 0))
+        });
+        let (session, turns, older) = found.await.map_err(stopped)??;
+        let window = newest(&turns, |turn| project::turn_json(&session, turn), limits.snapshot_bytes);
+        let has_more = older || window.len() < turns.len();
+        let turns = window.join(",");
+        Ok(jsonrpc::response_raw(id, &format!(r#"{{"turns":[{turns}],"hasMore":{has_more}}}"#)))
+    }
+
+    async fn fetch_content(&self, params: Option<&RawValue>) -> Result<v1::FetchContentResult, ErrorObject> {
+        let params: v1::FetchContentParams = read_params(params)?;
+        let not_found = |message: String| ErrorObject::new(error_code::CONTENT_NOT_FOUND, message);
+        let Some((session, content)) = project::parse_content_uri(&params.uri) else {
+            let folders = self.host.working_directories().await.map_err(stopped)?;
+            let config = &self.host.0.config;
+            let bytes =
+                files::read(&params.uri, &config.folders, &folders, &config.limits).await.map_err(file_error)?;
+            return Ok(content_result(bytes, None));
+        };
+        let known = self.host.0.sequencer.read({
+            let (session, content) = (session.clone(), content.clone());
+            move |published, _| mime_type(published, &session, &content)
+        });
+        let mime_type =
+            known.await.map_err(stopped)?.ok_or_else(|| not_found(format!("there is no content {}", params.uri)))?;
+        match self.host.0.env.storage.get(&session, &content).await {
+            Ok(bytes) => Ok(content_result(bytes.into(), mime_type)),
+            Err(error @ (StorageError::NotFound | StorageError::Full { .. })) => Err(not_found(error.to_string())),
+        }
+    }
+
+    async fn browse_directory(&self, params: Option<&RawValue>) -> Result<v1::BrowseDirectoryResult, ErrorObject> {
+        let params: v1::BrowseDirectoryParams = read_params(params)?;
+        let folders = self.host.working_directories().await.map_err(stopped)?;
+        let config = &self.host.0.config;
+        let entries =
+            files::browse(&params.uri, &config.folders, &folders, &config.limits).await.map_err(file_error)?;
+        Ok(v1::BrowseDirectoryResult { entries })
+    }
+
+    async fn notified(&self, method: &str, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let Some(client) = &self.client else { return Err(not_initialized()) };
+        match method {
+            v1::notify::UNSUBSCRIBE => {
+                let params: v1::UnsubscribeParams = read_params(params)?;
+                let message = ToSequencer::Unsubscribe(self.id, resource(&params.resource));
+                self.host.0.sequencer.tell(message).await.map_err(stopped)?;
+            }
+            v1::notify::DISPATCH_ACTION => {
+                let params: v1::DispatchActionParams = read_params(params)?;
+                let origin = Origin { client: client.clone(), client_seq: params.client_seq };
+                self.dispatch(origin, params.action).await?;
+            }
+            other => return Err(ErrorObject::unknown_method(other)),
+        }
+        Ok(())
+    }
+
+    /// Takes an action to its session. One for an unknown session is ignored without an echo.
+    async fn dispatch(&self, origin: Origin, raw: Box<RawValue>) -> Result<(), ErrorObject> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "type", default)]
+            kind: Option<String>,
+            #[serde(default)]
+            session: Option<String>,
+        }
+        let head: Head =
+            serde_json::from_str(raw.get()).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+        let command = v1::Action::parse(&raw)
+            .map_err(|error| error.to_string())
+            .and_then(|action| v1::decode::command(action).map_err(|error| error.to_string()));
+        let connection = self.id;
+        let refuse = {
+            let origin = origin.to_v1();
+            move |reason: String| Refusal {
+                connection,
+                frame: Box::new(move |server_seq| {
+                    let envelope = v1::ActionEnvelope {
+                        action: raw,
+                        server_seq,
+                        origin: Some(origin),
+                        rejection_reason: Some(reason),
+                    };
+                    v1::encode::action_frame(&envelope).ok().map(Utf8Bytes::from)
+                }),
+            }
+        };
+        match (head.session, head.kind) {
+            (Some(uri), _) => {
+                let Some(session) = self.host.session(&SessionUri::from(uri)) else { return Ok(()) };
+                let dispatch = Dispatch { command, origin, refuse: Box::new(refuse) };
+                // A session that ends at this moment is unknown already.
+                session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
+            }
+            (None, Some(kind)) if kind.starts_with("root/") => {
+                let reason = command.err().unwrap_or_else(|| format!("only the host may dispatch {kind}"));
+                self.host.0.sequencer.tell(ToSequencer::Refuse(refuse(reason))).await.map_err(stopped)?;
+            }
+            (None, _) => return Err(ErrorObject::invalid_params("the action names no session")),
+        }
+        Ok(())
+    }
+}
+
+fn not_initialized() -> ErrorObject {
+    ErrorObject::invalid_request("send `initialize` or `reconnect` first")
+}
+
+fn no_session(uri: &str) -> ErrorObject {
+    let uri: String = uri.chars().take(200).collect();
+    ErrorObject::new(error_code::SESSION_NOT_FOUND, format!("there is no session {uri}"))
+}
+
+fn stopped(stopped: Stopped) -> ErrorObject {
+    ErrorObject::internal(stopped.to_string())
+}
+
+fn file_error(error: FileError) -> ErrorObject {
+    let code = match &error {
+        FileError::NotAFileUri(_) => jsonrpc::code::INVALID_PARAMS,
+        FileError::Io { .. }
+        | FileError::Outside(_)
+        | FileError::NotAFolder(_)
+        | FileError::NotAFile(_)
+        | FileError::TooManyEntries { .. }
+        | FileError::TooLarge { .. } => error_code::CONTENT_NOT_FOUND,
+    };
+    ErrorObject::new(code, error.to_string())
+}
+
+fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
+    let params = params.ok_or_else(|| ErrorObject::invalid_params("params are missing"))?;
+    serde_json::from_str(params.get()).map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))
+}
+
+fn client_id(id: String) -> Result<ClientId, ErrorObject> {
+    const MOST: usize = 256;
+    if id.is_empty() || id.len() > MOST {
+        return Err(ErrorObject::invalid_params(format!("`clientId` must have 1 to {MOST} bytes")));
+    }
+    Ok(id.into())
+}
+
+fn resource(uri: &str) -> SessionOrRoot {
+    if v1::is_root(uri) { SessionOrRoot::Root } else { SessionOrRoot::Session(uri.into()) }
+}
+
+fn file_uri(path: &std::path::Path) -> String {
+    const KEEP: &percent_encoding::AsciiSet =
+        &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    let path = path.to_string_lossy();
+    format!("file://{}", percent_encoding::utf8_percent_encode(&path, KEEP))
+}
+
+fn encode<R: serde::Serialize>(id: &Id, result: &R) -> String {
+    jsonrpc::response(id, result)
+        .unwrap_or_else(|error| jsonrpc::error(Some(id), &ErrorObject::internal(error.to_string())))
+}
+
+fn join<T: AsRef<str>>(items: impl Iterator<Item = T>) -> String {
+    let mut joined = String::new();
+    for item in items {
+        if !joined.is_empty() {
+            joined.push(',');
+        }
+        joined.push_str(item.as_ref());
+    }
+    joined
+}
+
+/// A resource's state, taken at a number and not yet encoded.
+struct Cut {
+    /// The resource as the client spelled it.
+    uri: String,
+    seq: u64,
+    state: CutState,
+}
+
+enum CutState {
+    Root(v1::RootState),
+    Session { session: Box<Session>, bytes: usize },
+}
+
+fn cut_all(uris: &[String], published: &Published, limits: &Limits) -> Vec<Cut> {
+    let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / uris.len().max(1));
+    uris.iter().filter_map(|uri| cut(uri, published, limits, share)).collect()
+}
+
+fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usize) -> Option<Cut> {
+    let state = match resource(uri) {
+        SessionOrRoot::Root => CutState::Root(project::root(&published.state.root)),
+        SessionOrRoot::Session(uri) => CutState::Session {
+            session: Box::new(published.session_at(&uri)?.with_newest_turns(limits.snapshot_turns)),
+            bytes,
+        },
+    };
+    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
+}
+
+impl Cut {
+    fn json(&self) -> String {
+        let state = match &self.state {
+            CutState::Root(root) => serde_json::to_string(root),
+            CutState::Session { session, bytes } => {
+                let turns = session.main_chat().map(|chat| chat.turns.as_slice()).unwrap_or_default();
+                project::session_json(session, &newest(turns, |turn| project::turn_json(&session.id, turn), *bytes))
+            }
+        };
+        // Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
+        let state = state.unwrap_or_else(|_| "null".to_owned());
+        let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
+        format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)
+    }
+}
+
+/// The newest turns that together have at most `bytes`, and the very newest whatever it has.
+fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
+    let mut left = bytes;
+    let mut window = Vec::new();
+    for turn in turns.iter().rev() {
+        let json = encode(turn);
+        if json.len() > left && !window.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(json.len());
+        window.push(json);
+    }
+    window.reverse();
+    window
+}
+
+/// What kind of content this is, where a turn of the session names it.
+fn mime_type(
+    published: &Published,
+    session: &grove_core::SessionId,
+    content: &grove_core::ContentId,
+) -> Option<Option<String>> {
+    let session = published.state.sessions.get(session)?;
+    let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
+    let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());
+    finished.chain(active).find_map(|part| match part {
+        grove_core::Part::Content(found) if found.id == *content => Some(found.mime_type.clone()),
+        _ => None,
+    })
+}
+
+fn content_result(bytes: Vec<u8>, mime_type: Option<String>) -> v1::FetchContentResult {
+    match String::from_utf8(bytes) {
+        Ok(data) => v1::FetchContentResult { data, encoding: v1::Encoding::Utf8, mime_type },
+        Err(not_text) => v1::FetchContentResult {
+            data: BASE64_STANDARD.encode(not_text.as_bytes()),
+            encoding: v1::Encoding::Base64,
+            mime_type,
+        },
+    }
+}

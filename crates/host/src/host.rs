@@ -1,0 +1,288 @@
+//! The host itself: its agents, its sessions, its end.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_agents::Agent;
+use grove_core::*;
+use tokio::sync::{oneshot, watch};
+
+use crate::config::Config;
+use crate::env::Env;
+use crate::files;
+use crate::sequencer::{ConnectionId, Publication, Sequencer, SequencerHandle, Stopped, ToSequencer};
+use crate::session::{self, SessionHandle, Surroundings, ToSession};
+
+/// A running host. Clones are the same host.
+#[derive(Clone)]
+pub struct Host(pub(crate) Arc<Inner>);
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) env: Env,
+    pub(crate) config: Arc<Config>,
+    pub(crate) sequencer: SequencerHandle,
+    agents: Mutex<Vec<Arc<dyn Agent>>>,
+    /// What the agents say of themselves, for those who check against it.
+    agent_infos: watch::Sender<Arc<[AgentInfo]>>,
+    sessions: Mutex<Sessions>,
+    last_connection: AtomicU64,
+}
+
+#[derive(Default)]
+struct Sessions {
+    stopping: bool,
+    open: HashMap<SessionId, SessionHandle>,
+}
+
+/// What a client asks for when it creates a session.
+#[derive(Clone, Debug)]
+pub struct CreateSession {
+    pub uri: SessionUri,
+    /// Without one, the URI's scheme names it.
+    pub provider: Option<ProviderId>,
+    pub model: Option<ModelId>,
+    pub working_directory: Option<String>,
+}
+
+/// Why a session was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    #[error("{0} is no session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
+    BadUri(SessionUri),
+    #[error("there is no agent for provider {0}")]
+    UnknownProvider(ProviderId),
+    #[error("there is a session {0} already")]
+    Exists(SessionUri),
+    #[error("agent {provider} has no model {model}")]
+    UnknownModel { provider: ProviderId, model: ModelId },
+    #[error("the working directory cannot be used: {0}")]
+    WorkingDirectory(#[from] files::FileError),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// What a host is doing, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub sessions: usize,
+    pub running_turns: usize,
+    pub connections: usize,
+    pub server_seq: u64,
+}
+
+impl Host {
+    /// Starts a host with these agents.
+    pub async fn start(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, Stopped> {
+        let config = Arc::new(config);
+        let (sequencer, handle) = Sequencer::new(config.clone());
+        env.spawn.spawn(Box::pin(sequencer.run()));
+        let host = Self(Arc::new(Inner {
+            env,
+            config,
+            sequencer: handle,
+            agents: Mutex::new(agents),
+            agent_infos: watch::Sender::new(Arc::default()),
+            sessions: Mutex::default(),
+            last_connection: AtomicU64::new(0),
+        }));
+        host.agents_changed().await?;
+        Ok(host)
+    }
+
+    /// Adds an agent, or puts one in the place of its provider's; clients hear of it.
+    pub async fn add_agent(&self, agent: Arc<dyn Agent>) -> Result<(), Stopped> {
+        {
+            let mut agents = self.agents();
+            let provider = agent.info().provider;
+            match agents.iter_mut().find(|mine| mine.info().provider == provider) {
+                Some(mine) => *mine = agent,
+                None => agents.push(agent),
+            }
+        }
+        self.agents_changed().await
+    }
+
+    /// Takes an agent away. Sessions that it works for keep it.
+    pub async fn remove_agent(&self, provider: &ProviderId) -> Result<(), Stopped> {
+        self.agents().retain(|agent| agent.info().provider != *provider);
+        self.agents_changed().await
+    }
+
+    /// Asks the agents anew what they are, and tells clients where something changed.
+    pub async fn agents_changed(&self) -> Result<(), Stopped> {
+        let infos: Vec<AgentInfo> = self.agents().iter().map(|agent| agent.info()).collect();
+        let changed = self.0.agent_infos.send_if_modified(|known| {
+            let changed = **known != *infos;
+            *known = infos.as_slice().into();
+            changed
+        });
+        if changed { self.publish_root(RootEvent::AgentsChanged(infos)).await } else { Ok(()) }
+    }
+
+    /// Creates a session. It stands in state, `creating`, when this returns; its agent starts in the background.
+    pub async fn create_session(&self, wanted: CreateSession) -> Result<(), CreateError> {
+        let id = wanted.uri.id().ok_or_else(|| CreateError::BadUri(wanted.uri.clone()))?;
+        let provider = match wanted.provider {
+            Some(provider) => provider,
+            None => ProviderId::from(wanted.uri.scheme().unwrap_or_default()),
+        };
+        let agent = self.agents().iter().find(|agent| agent.info().provider == provider).cloned();
+        let agent = agent.ok_or_else(|| CreateError::UnknownProvider(provider.clone()))?;
+        if let Some(model) = &wanted.model
+            && !agent.info().has_model(model)
+        {
+            return Err(CreateError::UnknownModel { provider, model: model.clone() });
+        }
+        if let Some(folder) = &wanted.working_directory {
+            files::local_path(folder)?;
+        }
+        let new = NewSession {
+            id: id.clone(),
+            uri: wanted.uri.clone(),
+            provider,
+            model: wanted.model,
+            working_directories: wanted.working_directory.into_iter().collect(),
+        };
+        let at = self.0.env.clock.now();
+        let tip = Session::new(&new, at);
+        let around = Surroundings {
+            env: self.0.env.clone(),
+            config: self.0.config.clone(),
+            sequencer: self.0.sequencer.clone(),
+            agents: self.0.agent_infos.subscribe(),
+        };
+
+        // The place is taken before anything else happens, so that of two creations one fails; the event goes out
+        // before the session's task starts, so that it is the session's first.
+        let (begin, begun) = oneshot::channel();
+        {
+            let mut sessions = self.sessions();
+            if sessions.stopping {
+                return Err(Stopped.into());
+            }
+            if sessions.open.contains_key(&id) {
+                return Err(CreateError::Exists(wanted.uri));
+            }
+            sessions.open.insert(id.clone(), session::start(tip, agent, around, begun));
+        }
+        let created = Change::Session(id, SessionEvent::Created(Box::new(new)));
+        let published = self.publish(Event { at, change: created }).await;
+        // The task waits for this; if it is gone, so is the host.
+        begin.send(()).ok();
+        published?;
+        self.active_sessions_changed().await?;
+        Ok(())
+    }
+
+    /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
+    /// there is none.
+    pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, Stopped> {
+        let handle = {
+            let mut sessions = self.sessions();
+            match uri.id().filter(|id| sessions.open.get(id).is_some_and(|handle| handle.uri == *uri)) {
+                Some(id) => sessions.open.remove(&id),
+                None => None,
+            }
+        };
+        let Some(handle) = handle else { return Ok(false) };
+        let (done, disposed) = oneshot::channel();
+        handle.inbox.send(ToSession::Dispose(done)).await.map_err(|_| Stopped)?;
+        disposed.await.map_err(|_| Stopped)?;
+        self.active_sessions_changed().await?;
+        Ok(true)
+    }
+
+    /// What the host is doing.
+    pub async fn status(&self) -> Result<Status, Stopped> {
+        self.0
+            .sequencer
+            .read(|published, counters| Status {
+                sessions: published.state.sessions.len(),
+                running_turns: published
+                    .state
+                    .sessions
+                    .values()
+                    .flat_map(|session| &session.chats)
+                    .filter(|chat| chat.active.is_some())
+                    .count(),
+                connections: counters.connections,
+                server_seq: published.seq,
+            })
+            .await
+    }
+
+    /// Stops: no new turns, a while for running ones, then an error for those that still run; connections are closed.
+    pub async fn stop(&self) {
+        let open: Vec<SessionHandle> = {
+            let mut sessions = self.sessions();
+            sessions.stopping = true;
+            sessions.open.values().cloned().collect()
+        };
+        let mut ending = Vec::new();
+        for handle in open {
+            let (done, stopped) = oneshot::channel();
+            if handle.inbox.send(ToSession::Stop(done)).await.is_ok() {
+                ending.push(stopped);
+            }
+        }
+        for stopped in ending {
+            // A session that was disposed meanwhile has stopped as well.
+            stopped.await.ok();
+        }
+        // Everything published before this is in the queues by now.
+        self.0.sequencer.tell(ToSequencer::CloseAll).await.ok();
+    }
+
+    /// The session whose URI this is.
+    pub(crate) fn session(&self, uri: &SessionUri) -> Option<SessionHandle> {
+        let sessions = self.sessions();
+        sessions.open.get(&uri.id()?).filter(|handle| handle.uri == *uri).cloned()
+    }
+
+    pub(crate) fn next_connection(&self) -> ConnectionId {
+        ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The folders in which sessions work.
+    pub(crate) async fn working_directories(&self) -> Result<Vec<PathBuf>, Stopped> {
+        self.0
+            .sequencer
+            .read(|published, _| {
+                let sessions = published.state.sessions.values();
+                let folders = sessions.flat_map(|session| &session.working_directories);
+                folders.filter_map(|folder| files::local_path(folder).ok()).collect()
+            })
+            .await
+    }
+
+    async fn active_sessions_changed(&self) -> Result<(), Stopped> {
+        let count = u32::try_from(self.sessions().open.len()).unwrap_or(u32::MAX);
+        self.publish_root(RootEvent::ActiveSessionsChanged(count)).await
+    }
+
+    async fn publish_root(&self, event: RootEvent) -> Result<(), Stopped> {
+        self.publish(Event { at: self.0.env.clock.now(), change: Change::Root(event) }).await
+    }
+
+    async fn publish(&self, event: Event) -> Result<(), Stopped> {
+        let publication = Publication { events: vec![event], origin: None, finished: Vec::new(), done: None };
+        self.0.sequencer.publish_now(publication).await
+    }
+
+    // Neither list is left half-changed by anything that can panic, so a poisoned lock still guards whole data.
+    fn agents(&self) -> MutexGuard<'_, Vec<Arc<dyn Agent>>> {
+        self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,335 @@
+//! The client.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message as Rpc};
+use grove_wire::v1::{self, Action, ActionEnvelope, Notification, ReconnectResult, RootState, SessionState, Snapshot};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+/// How long a test waits for anything.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection's bytes.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// An envelope as it arrived.
+pub type Envelope = ActionEnvelope<Box<RawValue>>;
+
+/// A snapshot with its state not yet looked into.
+pub type RawSnapshot = Snapshot<Box<RawValue>>;
+
+/// How a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With a close frame.
+    Closed { code: u16, reason: String },
+    /// Without one.
+    Broken,
+}
+
+/// A version-1 client.
+pub struct Client {
+    socket: WebSocketStream<Box<dyn Stream>>,
+    pub client_id: String,
+    last_id: u64,
+    last_client_seq: u64,
+    /// The highest sequence number seen, in actions and snapshots.
+    pub seen: u64,
+    last_action_seq: u64,
+    pub roots: HashMap<String, RootState>,
+    pub sessions: HashMap<String, SessionState>,
+    /// Every envelope, as it arrived.
+    pub envelopes: Vec<Envelope>,
+    pub notifications: Vec<Notification>,
+    pub ended: Option<Ended>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("client_id", &self.client_id).field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Connects over TCP. `ws` is the address that the host prints.
+    pub async fn connect(ws: &str, token: &str, client_id: &str) -> Self {
+        let address = ws.strip_prefix("ws://").unwrap().split('/').next().unwrap();
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self::over(Box::new(stream), &format!("{ws}?tkn={token}"), client_id).await
+    }
+
+    /// Connects over any stream.
+    pub async fn over(stream: Box<dyn Stream>, url: &str, client_id: &str) -> Self {
+        let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+        let (socket, _) = client_async_with_config(url, stream, Some(config)).await.unwrap();
+        Self {
+            socket,
+            client_id: client_id.to_owned(),
+            last_id: 0,
+            last_client_seq: 0,
+            seen: 0,
+            last_action_seq: 0,
+            roots: HashMap::new(),
+            sessions: HashMap::new(),
+            envelopes: Vec::new(),
+            notifications: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// `initialize` with version 1; the snapshots become this client's state.
+    pub async fn initialize(&mut self, subscriptions: &[&str]) -> v1::InitializeResult<Box<RawValue>> {
+        self.initialize_with(1, subscriptions).await.unwrap()
+    }
+
+    pub async fn initialize_with(
+        &mut self,
+        version: i64,
+        subscriptions: &[&str],
+    ) -> Result<v1::InitializeResult<Box<RawValue>>, ErrorObject> {
+        let params = json!({
+            "protocolVersion": version, "clientId": self.client_id, "initialSubscriptions": subscriptions,
+        });
+        let result: v1::InitializeResult<Box<RawValue>> = self.call("initialize", params).await?;
+        self.seen = self.seen.max(result.server_seq);
+        result.snapshots.iter().for_each(|snapshot| self.take_snapshot(snapshot));
+        Ok(result)
+    }
+
+    /// Comes back on a new stream, with everything seen so far; a replay or snapshots bring the state forward.
+    /// Gives whether it was a replay.
+    pub async fn reconnect(&mut self, stream: Box<dyn Stream>, url: &str) -> bool {
+        let mut fresh = Self::over(stream, url, &self.client_id).await;
+        std::mem::swap(&mut self.socket, &mut fresh.socket);
+        self.ended = None;
+        self.last_action_seq = 0;
+        let subscriptions: Vec<String> = self.roots.keys().chain(self.sessions.keys()).cloned().collect();
+        let params = json!({
+            "clientId": self.client_id, "lastSeenServerSeq": self.seen, "subscriptions": subscriptions,
+        });
+        let result: ReconnectResult<Envelope, Box<RawValue>> = self.call("reconnect", params).await.unwrap();
+        match result {
+            ReconnectResult::Replay { actions } => {
+                actions.into_iter().for_each(|envelope| self.take_action(envelope));
+                true
+            }
+            ReconnectResult::Snapshot { snapshots } => {
+                self.roots.clear();
+                self.sessions.clear();
+                snapshots.iter().for_each(|snapshot| self.take_snapshot(snapshot));
+                false
+            }
+        }
+    }
+
+    /// Subscribes; the snapshot becomes this client's state.
+    pub async fn subscribe(&mut self, uri: &str) -> Result<RawSnapshot, ErrorObject> {
+        let snapshot: RawSnapshot = self.call("subscribe", json!({"resource": uri})).await?;
+        self.take_snapshot(&snapshot);
+        Ok(snapshot)
+    }
+
+    pub async fn create_session(&mut self, uri: &str) -> Result<(), ErrorObject> {
+        self.call::<()>("createSession", json!({"session": uri})).await
+    }
+
+    /// A session that is subscribed and ready.
+    pub async fn ready_session(&mut self, uri: &str) {
+        self.create_session(uri).await.unwrap();
+        self.subscribe(uri).await.unwrap();
+        self.until(|client| client.session(uri).lifecycle == v1::Lifecycle::Ready).await;
+    }
+
+    /// Dispatches an action, and gives its `clientSeq`.
+    pub async fn dispatch(&mut self, action: Value) -> u64 {
+        self.last_client_seq += 1;
+        let params = json!({"clientSeq": self.last_client_seq, "action": action});
+        self.send(jsonrpc::notification("dispatchAction", &params).unwrap()).await;
+        self.last_client_seq
+    }
+
+    /// Starts a turn with a text.
+    pub async fn start_turn(&mut self, uri: &str, turn: &str, text: &str) -> u64 {
+        self.dispatch(json!({
+            "type": "session/turnStarted", "session": uri, "turnId": turn, "userMessage": {"text": text},
+        }))
+        .await
+    }
+
+    /// Starts a turn with a script.
+    pub async fn script(&mut self, uri: &str, turn: &str, steps: Value) -> u64 {
+        self.start_turn(uri, turn, &format!("script:{steps}")).await
+    }
+
+    /// Runs a script to the turn's end, and gives the finished turn.
+    pub async fn run_script(&mut self, uri: &str, turn: &str, steps: Value) -> v1::Turn {
+        self.script(uri, turn, steps).await;
+        self.turn_end(uri, turn).await
+    }
+
+    /// Waits for a turn's end, and gives the finished turn.
+    pub async fn turn_end(&mut self, uri: &str, turn: &str) -> v1::Turn {
+        self.until(|client| client.session(uri).turns.iter().any(|done| done.id == turn)).await;
+        self.session(uri).turns.iter().rfind(|done| done.id == turn).unwrap().clone()
+    }
+
+    pub fn session(&self, uri: &str) -> &SessionState {
+        self.sessions.get(uri).unwrap_or_else(|| panic!("not subscribed to {uri}"))
+    }
+
+    /// The session's running turn.
+    pub fn active(&self, uri: &str) -> &v1::ActiveTurn {
+        self.session(uri).active_turn.as_ref().unwrap_or_else(|| panic!("{uri} has no active turn"))
+    }
+
+    /// Calls and waits for the answer; what arrives meanwhile is taken.
+    pub async fn call<R: DeserializeOwned>(&mut self, method: &str, params: impl Serialize) -> Result<R, ErrorObject> {
+        self.last_id += 1;
+        let id = Id::from(self.last_id);
+        self.send(jsonrpc::request(&id, method, &params).unwrap()).await;
+        loop {
+            let text = self.frame().await.unwrap_or_else(|| panic!("{method} was not answered: {:?}", self.ended));
+            if let Some((answered, outcome)) = self.take(&text) {
+                assert_eq!(answered.as_json(), id.as_json(), "an answer to another call");
+                return outcome.map(|result| serde_json::from_str(result.get()).unwrap());
+            }
+        }
+    }
+
+    /// Takes what arrives until `done`.
+    pub async fn until(&mut self, done: impl Fn(&Self) -> bool) {
+        while !done(self) {
+            let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended));
+            assert!(self.take(&text).is_none(), "an answer that nobody asked for: {text}");
+        }
+    }
+
+    /// Takes what arrives until the answer to a `ping`: everything that was under way before is here then.
+    pub async fn settle(&mut self) {
+        self.call::<()>("ping", json!({})).await.unwrap();
+    }
+
+    /// The envelope that answers a dispatched action: echo or rejection.
+    pub async fn answer_to(&mut self, client_seq: u64) -> Envelope {
+        let client_id = self.client_id.clone();
+        let is_it = move |envelope: &Envelope| {
+            envelope.origin.as_ref().is_some_and(|o| o.client_id == client_id && o.client_seq == client_seq)
+        };
+        self.until(|client| client.envelopes.iter().any(&is_it)).await;
+        self.envelopes.iter().find(|envelope| is_it(envelope)).unwrap().clone()
+    }
+
+    /// Sends a text frame as it is.
+    pub async fn send(&mut self, text: String) {
+        if tokio::time::timeout(PATIENCE, self.socket.send(Message::text(text))).await.unwrap().is_err() {
+            self.ended.get_or_insert(Ended::Broken);
+        }
+    }
+
+    /// Sends any message as it is.
+    pub async fn send_raw(&mut self, message: Message) -> bool {
+        self.socket.send(message).await.is_ok()
+    }
+
+    /// The next text frame, not yet taken; `None` at the connection's end.
+    pub async fn frame(&mut self) -> Option<String> {
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.socket.next());
+            match next.await.unwrap_or_else(|_| panic!("{}: nothing came for {PATIENCE:?}", self.client_id)) {
+                Some(Ok(Message::Text(text))) => return Some(text.to_string()),
+                Some(Ok(Message::Close(frame))) => {
+                    self.ended = Some(match frame {
+                        Some(frame) => Ended::Closed { code: frame.code.into(), reason: frame.reason.to_string() },
+                        None => Ended::Broken,
+                    });
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => {
+                    self.ended.get_or_insert(Ended::Broken);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Takes everything until the connection ends, and gives how.
+    pub async fn until_end(&mut self) -> Ended {
+        while let Some(text) = self.frame().await {
+            self.take(&text);
+        }
+        self.ended.clone().unwrap()
+    }
+
+    /// Takes one frame: an action or a notification goes into the state, an answer is given back.
+    pub fn take(&mut self, text: &str) -> Option<(Id, Result<Box<RawValue>, ErrorObject>)> {
+        match jsonrpc::parse(text).unwrap() {
+            Frame::Single(Ok(Rpc::Notification { method, params })) => {
+                let params = params.expect("a notification of the host has params").get();
+                match method.as_ref() {
+                    v1::notify::ACTION => {
+                        let params: v1::ActionParams<Box<RawValue>> = serde_json::from_str(params).unwrap();
+                        self.take_action(params.envelope);
+                    }
+                    v1::notify::NOTIFICATION => {
+                        let params: v1::NotificationParams = serde_json::from_str(params).unwrap();
+                        self.notifications.push(params.notification);
+                    }
+                    other => panic!("the host sent {other}"),
+                }
+                None
+            }
+            Frame::Single(Ok(Rpc::Response { id, outcome })) => Some((id, outcome.map(ToOwned::to_owned))),
+            other => panic!("the host sent {other:?}"),
+        }
+    }
+
+    fn take_action(&mut self, envelope: Envelope) {
+        assert!(
+            envelope.server_seq > self.last_action_seq,
+            "{}: {} came after {}",
+            self.client_id,
+            envelope.server_seq,
+            self.last_action_seq
+        );
+        self.last_action_seq = envelope.server_seq;
+        self.seen = self.seen.max(envelope.server_seq);
+        if envelope.rejection_reason.is_none() {
+            match Action::parse(&envelope.action) {
+                Ok(Action::Root(action)) => {
+                    for root in self.roots.values_mut() {
+                        *root = v1::root_reducer(std::mem::take(root), &action);
+                    }
+                }
+                Ok(Action::Session(action)) => {
+                    if let Some(session) = self.sessions.get_mut(&action.session) {
+                        v1::reduce::reduce_session(session, &action);
+                    }
+                }
+                // As the protocol asks: what is not known is ignored.
+                Err(v1::ActionError::UnknownType(_)) => {}
+                Err(error) => panic!("{error}: {}", envelope.action),
+            }
+        }
+        self.envelopes.push(envelope);
+    }
+
+    fn take_snapshot(&mut self, snapshot: &RawSnapshot) {
+        self.seen = self.seen.max(snapshot.from_seq);
+        let (uri, state) = (snapshot.resource.clone(), snapshot.state.get());
+        if v1::is_root(&uri) {
+            self.roots.insert(uri, serde_json::from_str(state).unwrap());
+        } else {
+            self.sessions.insert(uri, serde_json::from_str(state).unwrap());
+        }
+    }
+}
