@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message as Rpc};
-use grove_wire::v1::{self, Action, ActionEnvelope, Notification, ReconnectResult, RootState, SessionState, Snapshot};
+use grove_wire::v1::{self, Action, ActionEnvelope, Notification, RootState, SessionState, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 /// How long a test waits for anything.
@@ -26,6 +26,13 @@ pub type Envelope = ActionEnvelope<Box<RawValue>>;
 
 /// A snapshot with its state not yet looked into.
 pub type RawSnapshot = Snapshot<Box<RawValue>>;
+
+/// The answer to `reconnect`. A tagged enum could not keep its contents raw.
+#[derive(serde::Deserialize)]
+struct Reconnected {
+    actions: Option<Vec<Envelope>>,
+    snapshots: Option<Vec<RawSnapshot>>,
+}
 
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,19 +124,44 @@ impl Client {
         let params = json!({
             "clientId": self.client_id, "lastSeenServerSeq": self.seen, "subscriptions": subscriptions,
         });
-        let result: ReconnectResult<Envelope, Box<RawValue>> = self.call("reconnect", params).await.unwrap();
+        let result: Reconnected = self.call("reconnect", params).await.unwrap();
         match result {
-            ReconnectResult::Replay { actions } => {
+            Reconnected { actions: Some(actions), snapshots: None } => {
                 actions.into_iter().for_each(|envelope| self.take_action(envelope));
                 true
             }
-            ReconnectResult::Snapshot { snapshots } => {
+            Reconnected { actions, snapshots } => {
+                assert!(actions.is_none(), "either a replay or snapshots");
+                let snapshots = snapshots.unwrap();
                 self.roots.clear();
                 self.sessions.clear();
                 snapshots.iter().for_each(|snapshot| self.take_snapshot(snapshot));
                 false
             }
         }
+    }
+
+    /// Drops the connection without a word; what was under way is lost.
+    pub async fn cut(&mut self) {
+        let (nowhere, _) = tokio::io::duplex(1);
+        let nowhere: Box<dyn Stream> = Box::new(nowhere);
+        self.socket = WebSocketStream::from_raw_socket(nowhere, Role::Client, None).await;
+        self.ended = Some(Ended::Broken);
+    }
+
+    /// Law 1, here and now: this client's state of a session equals a snapshot cut at the same number. The answer to
+    /// `subscribe` has its place behind every action up to its number, so there is nothing to wait for.
+    pub async fn must_agree(&mut self, uri: &str) {
+        let snapshot: RawSnapshot = self.call("subscribe", json!({"resource": uri})).await.unwrap();
+        let theirs: SessionState = serde_json::from_str(snapshot.state.get()).unwrap();
+        let mut mine = self.session(uri).clone();
+        // A snapshot holds the newest turns only; those that both hold must agree.
+        let both = mine.turns.len().min(theirs.turns.len());
+        mine.turns.drain(..mine.turns.len() - both);
+        let mut window = theirs.clone();
+        window.turns.drain(..window.turns.len() - both);
+        assert_eq!(mine, window, "{} and the host disagree on {uri} at {}", self.client_id, snapshot.from_seq);
+        self.seen = self.seen.max(snapshot.from_seq);
     }
 
     /// Subscribes; the snapshot becomes this client's state.

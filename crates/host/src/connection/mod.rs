@@ -20,7 +20,7 @@ use crate::sequencer::{Reply, ToSequencer};
 /// How many messages are written before the next flush.
 const WRITES_AT_ONCE: usize = 256;
 /// How long a client that is told to go may take to hear it.
-const CLOSE_GRACE: Duration = Duration::from_secs(2);
+const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// Serves one WebSocket until either side ends it.
 pub(crate) async fn serve(host: Host, socket: WebSocket) {

@@ -136,9 +136,11 @@ struct Running {
     abort: AbortHandle,
 }
 
+/// The host stops, and this session with it.
 struct Stopping {
-    done: oneshot::Sender<()>,
-    grace: Task,
+    /// Told once, when no turn is running.
+    done: Option<oneshot::Sender<()>>,
+    grace: Option<Task>,
 }
 
 enum Flow {
@@ -159,7 +161,7 @@ impl SessionTask {
                     self.take_reports(batch.drain(..)).await
                 }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,
-                () = ring(self.stopping.as_mut().map(|stopping| &mut stopping.grace)) => {
+                () = ring(self.stopping.as_mut().and_then(|stopping| stopping.grace.as_mut())) => {
                     self.fail_turn("hostStopped", "the host stopped before the turn ended").await
                 }
             };
@@ -205,7 +207,7 @@ impl SessionTask {
             }
             ToSession::Stop(done) => {
                 let grace = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
-                self.stopping = Some(Stopping { done, grace });
+                self.stopping = Some(Stopping { done: Some(done), grace: Some(grace) });
             }
         }
         Ok(Flow::On)
@@ -411,9 +413,13 @@ impl SessionTask {
     }
 
     fn stop_when_idle(&mut self) {
-        let idle = self.tip.chats.iter().all(|chat| chat.active.is_none());
-        if let Some(stopping) = self.stopping.take_if(|_| idle) {
-            stopping.done.send(()).ok();
+        if let Some(stopping) = &mut self.stopping
+            && self.tip.chats.iter().all(|chat| chat.active.is_none())
+        {
+            stopping.grace = None;
+            if let Some(done) = stopping.done.take() {
+                done.send(()).ok();
+            }
         }
     }
 }

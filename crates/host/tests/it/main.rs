@@ -1,0 +1,12 @@
+//! The host's tests, in one binary.
+//!
+//! They run a whole host on in-memory connections: its listener is an argument, and so are the streams it yields. Time
+//! is tokio's paused clock, so waiting costs nothing and order is repeatable.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
+mod agents;
+mod harness;
+mod laws;
+mod slow;
+mod versions;
