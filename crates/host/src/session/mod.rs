@@ -90,8 +90,7 @@ pub(crate) fn start(
         reports,
         backend: Backend::Opening(abort_opening),
         running: None,
-        permissions: HashMap::new(),
-        questions: HashMap::new(),
+        awaited: HashMap::new(),
         silence: None,
         last_report: Timestamp::default(),
         stopping: None,
@@ -116,12 +115,22 @@ struct SessionTask {
     backend: Backend,
     running: Option<Running>,
     /// Where the answers go that a person has not given yet.
-    permissions: HashMap<RequestId, oneshot::Sender<Decision>>,
-    questions: HashMap<RequestId, oneshot::Sender<InputResponse>>,
+    awaited: HashMap<RequestId, Awaited>,
     /// Rings when a running turn may have been silent for too long.
     silence: Option<Task>,
     last_report: Timestamp,
     stopping: Option<Stopping>,
+}
+
+/// An answer that an agent waits for.
+struct Awaited {
+    turn: TurnId,
+    answer: AnswerTo,
+}
+
+enum AnswerTo {
+    Permission(oneshot::Sender<Decision>),
+    Question(oneshot::Sender<InputResponse>),
 }
 
 enum Backend {
@@ -247,13 +256,13 @@ impl SessionTask {
         match event {
             ChatEvent::TurnStarted { turn, .. } => out.prompts.push(turn.clone()),
             ChatEvent::ToolCallConfirmed { request, decision, .. } => {
-                if let Some(answer) = self.permissions.remove(request) {
+                if let Some(Awaited { answer: AnswerTo::Permission(answer), .. }) = self.awaited.remove(request) {
                     // The agent may have given up on it.
                     answer.send(*decision).ok();
                 }
             }
             ChatEvent::InputAnswered { request, response, .. } => {
-                if let Some(answer) = self.questions.remove(request) {
+                if let Some(Awaited { answer: AnswerTo::Question(answer), .. }) = self.awaited.remove(request) {
                     answer.send(response.clone()).ok();
                 }
             }
@@ -266,8 +275,7 @@ impl SessionTask {
                     let cancel = async move { agent.cancel(&running.turn).await };
                     self.around.env.spawn.spawn(Box::pin(cancel));
                 }
-                self.permissions.clear();
-                self.questions.clear();
+                self.awaited.retain(|_, awaited| Some(&awaited.turn) != event.turn());
                 self.silence = None;
                 let turn = self.tip.chat(chat).and_then(|state| state.turns.last().cloned());
                 out.finished.extend(turn.map(|turn| (self.tip.id.clone(), chat.clone(), turn)));
@@ -332,15 +340,6 @@ impl SessionTask {
         for (content, bytes) in store {
             self.around.env.storage.put(&self.tip.id, &content, bytes).await?;
         }
-        match event {
-            AgentEvent::ToolReady { permission: Some(asked), .. } => {
-                self.permissions.insert(asked.request.id, asked.answer);
-            }
-            AgentEvent::Asked { request, answer, .. } => {
-                self.questions.insert(request, answer);
-            }
-            _ => {}
-        }
         for event in events {
             let command = match event {
                 Reported::Chat(event) => Command::Report { chat: chat.clone(), event },
@@ -348,7 +347,19 @@ impl SessionTask {
             };
             if let Err(rejection) = self.accept(command, &Who::Agent, out) {
                 tracing::debug!(session = %self.tip.id, %rejection, "an agent's report does not fit the session");
+                // What was asked in it is not asked, which the agent learns by its answer never coming.
+                return Ok(());
             }
+        }
+        match event {
+            AgentEvent::ToolReady { turn, permission: Some(asked), .. } => {
+                let answer = AnswerTo::Permission(asked.answer);
+                self.awaited.insert(asked.request.id, Awaited { turn, answer });
+            }
+            AgentEvent::Asked { turn, request, answer, .. } => {
+                self.awaited.insert(request, Awaited { turn, answer: AnswerTo::Question(answer) });
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -267,9 +267,10 @@ pub enum EntryKind {
 }
 
 /// Params of `dispatchAction`. The action is kept as it came, so that a rejection can give it back unchanged.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchActionParams {
     pub client_seq: u64,
+    #[schemars(with = "super::action::Action")]
     pub action: Box<RawValue>,
 }

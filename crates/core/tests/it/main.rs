@@ -1,0 +1,11 @@
+//! Tests of `grove-core` from outside: what commands make happen, what events change, and laws over random runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
+
+mod accepted;
+mod effects;
+mod mirrored;
+mod properties;
+mod queue;
+mod random;
+mod refused;
+mod scene;

@@ -1,0 +1,248 @@
+//! A session, its agent, and short words for what happens to them.
+
+use grove_core::*;
+
+use crate::random;
+
+pub(crate) const TURN: &str = "t1";
+
+/// A session that is ready, with an agent that has two models. Time moves by one with every command.
+#[derive(Clone)]
+pub(crate) struct Scene {
+    pub(crate) session: Session,
+    pub(crate) agent: AgentInfo,
+    pub(crate) now: u64,
+}
+
+impl Scene {
+    pub(crate) fn creating() -> Self {
+        let session = Session::new(&random::new_session(), Timestamp(1));
+        Self { session, agent: random::agent(), now: 1 }
+    }
+
+    pub(crate) fn ready() -> Self {
+        Self::creating().after_host(SessionEvent::Ready)
+    }
+
+    pub(crate) fn failed() -> Self {
+        Self::creating().after_host(SessionEvent::CreationFailed(ErrorInfo::new("agentStart", "no such program")))
+    }
+
+    /// With turn `t1` running.
+    pub(crate) fn in_turn() -> Self {
+        Self::ready().after(start(TURN))
+    }
+
+    /// With turn `t1` running and these reports made.
+    pub(crate) fn reported(events: impl IntoIterator<Item = ChatEvent>) -> Self {
+        events.into_iter().fold(Self::in_turn(), Self::after_report)
+    }
+
+    pub(crate) fn after(mut self, command: Command) -> Self {
+        self.act(command).unwrap();
+        self
+    }
+
+    pub(crate) fn after_report(mut self, event: ChatEvent) -> Self {
+        self.report(event).unwrap();
+        self
+    }
+
+    pub(crate) fn after_host(mut self, event: SessionEvent) -> Self {
+        self.by(&Who::Host, Command::ReportSession(event)).unwrap();
+        self
+    }
+
+    /// A client's command.
+    pub(crate) fn act(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
+        self.by(&client(), command)
+    }
+
+    /// An agent's report.
+    pub(crate) fn report(&mut self, event: ChatEvent) -> Result<Vec<Change>, Rejection> {
+        self.by(&Who::Agent, Command::Report { chat: main(), event })
+    }
+
+    pub(crate) fn by(&mut self, who: &Who, command: Command) -> Result<Vec<Change>, Rejection> {
+        self.now += 1;
+        let batch = advance(&mut self.session, Some(&self.agent), command, who, Timestamp(self.now))?;
+        assert!(batch.events.iter().all(|event| event.at == Timestamp(self.now)), "events bear the command's time");
+        Ok(batch.events.into_iter().map(|event| event.change).collect())
+    }
+
+    pub(crate) fn chat(&self) -> &Chat {
+        self.session.main_chat().unwrap()
+    }
+
+    pub(crate) fn active(&self) -> &ActiveTurn {
+        self.chat().active.as_deref().unwrap()
+    }
+
+    pub(crate) fn last_turn(&self) -> &Turn {
+        self.chat().turns.last().unwrap()
+    }
+
+    pub(crate) fn call(&self, id: &str) -> &ToolCall {
+        self.active().tool_call(&id.into()).unwrap()
+    }
+
+    pub(crate) fn status_of(&self, call: &str) -> &ToolCallStatus {
+        &self.call(call).status
+    }
+
+    pub(crate) fn waiting(&self) -> Vec<&str> {
+        self.chat().queued.iter().map(|queued| queued.id.as_str()).collect()
+    }
+}
+
+/// A chat's change, without where it happened.
+pub(crate) fn chat_events(changes: &[Change]) -> Vec<ChatEvent> {
+    let own = |change: &Change| match change {
+        Change::Chat(_, _, event) => Some(event.clone()),
+        Change::Root(_) | Change::Session(..) => None,
+    };
+    changes.iter().filter_map(own).collect()
+}
+
+/// A session's changes, without where they happened.
+pub(crate) fn session_events(changes: &[Change]) -> Vec<SessionEvent> {
+    let own = |change: &Change| match change {
+        Change::Session(_, event) => Some(event.clone()),
+        Change::Root(_) | Change::Chat(..) => None,
+    };
+    changes.iter().filter_map(own).collect()
+}
+
+pub(crate) fn client() -> Who {
+    Who::Client("client".into())
+}
+
+pub(crate) fn main() -> ChatId {
+    Session::MAIN_CHAT.into()
+}
+
+pub(crate) fn turn() -> TurnId {
+    TURN.into()
+}
+
+pub(crate) fn start(turn: &str) -> Command {
+    Command::StartTurn { chat: main(), turn: turn.into(), message: Message::user("go") }
+}
+
+pub(crate) fn cancel(turn: &str) -> Command {
+    Command::CancelTurn { chat: main(), turn: turn.into() }
+}
+
+pub(crate) fn resolve(request: &str, decision: Decision) -> Command {
+    Command::ResolvePermission { chat: main(), turn: turn(), request: request.into(), decision }
+}
+
+pub(crate) fn answer(request: &str, response: InputResponse) -> Command {
+    Command::AnswerInput { chat: main(), request: request.into(), response }
+}
+
+pub(crate) fn pending(id: &str, text: &str) -> PendingMessage {
+    PendingMessage { id: id.into(), message: Message::user(text) }
+}
+
+pub(crate) fn enqueue(id: &str) -> Command {
+    Command::Enqueue { chat: main(), message: pending(id, id) }
+}
+
+pub(crate) fn new_call(id: &str) -> NewToolCall {
+    NewToolCall {
+        id: id.into(),
+        name: "shell".into(),
+        display_name: "Run a command".into(),
+        kind: Some(ToolKind::Terminal),
+        language: Some("sh".into()),
+    }
+}
+
+pub(crate) fn permission(id: &str) -> PermissionRequest {
+    PermissionRequest {
+        id: id.into(),
+        kind: PermissionKind::Shell,
+        path: None,
+        full_command_text: Some("ls".into()),
+        intention: None,
+    }
+}
+
+pub(crate) fn success() -> ToolResult {
+    ToolResult { success: true, past_tense_message: "Ran ls".into(), output: Some("a b".into()) }
+}
+
+pub(crate) fn streamed(id: &str) -> ChatEvent {
+    let part = Part::Text(TextPart { id: id.into(), content: String::new(), delivery: Delivery::Streamed });
+    ChatEvent::PartAdded { turn: turn(), part }
+}
+
+pub(crate) fn whole(id: &str) -> ChatEvent {
+    let part = Part::Text(TextPart { id: id.into(), content: "whole".into(), delivery: Delivery::Whole });
+    ChatEvent::PartAdded { turn: turn(), part }
+}
+
+pub(crate) fn thought(id: &str) -> ChatEvent {
+    ChatEvent::PartAdded { turn: turn(), part: Part::Reasoning { id: id.into(), content: String::new() } }
+}
+
+pub(crate) fn says(part: &str, content: &str) -> ChatEvent {
+    ChatEvent::TextDelta { turn: turn(), part: part.into(), content: content.into() }
+}
+
+pub(crate) fn thinks(part: &str, content: &str) -> ChatEvent {
+    ChatEvent::ReasoningDelta { turn: turn(), part: part.into(), content: content.into() }
+}
+
+pub(crate) fn started(call: &str) -> ChatEvent {
+    ChatEvent::ToolCallStarted { turn: turn(), call: new_call(call) }
+}
+
+pub(crate) fn writes(call: &str, content: &str) -> ChatEvent {
+    ChatEvent::ToolCallInputDelta { turn: turn(), call: call.into(), content: content.into() }
+}
+
+pub(crate) fn ready(call: &str, gate: Gate) -> ChatEvent {
+    ChatEvent::ToolCallReady {
+        turn: turn(),
+        call: new_call(call),
+        invocation_message: "Running ls".into(),
+        input: Some("ls".into()),
+        gate,
+    }
+}
+
+pub(crate) fn gated(call: &str, request: &str) -> ChatEvent {
+    ChatEvent::ToolCallGated { turn: turn(), call: call.into(), request: permission(request) }
+}
+
+pub(crate) fn completed(call: &str) -> ChatEvent {
+    ChatEvent::ToolCallCompleted { turn: turn(), call: call.into(), result: success() }
+}
+
+pub(crate) fn result_gated(call: &str) -> ChatEvent {
+    ChatEvent::ToolCallResultGated { turn: turn(), call: call.into(), result: success() }
+}
+
+pub(crate) fn result_confirmed(call: &str, decision: Decision) -> ChatEvent {
+    ChatEvent::ToolCallResultConfirmed { turn: turn(), call: call.into(), result: success(), decision }
+}
+
+pub(crate) fn asked(request: &str) -> ChatEvent {
+    ChatEvent::InputRequested { turn: turn(), request: request.into(), question: "Which one?".into() }
+}
+
+pub(crate) fn ended() -> ChatEvent {
+    ChatEvent::TurnCompleted { turn: turn() }
+}
+
+/// The reports after which `call` waits for a person's answer to `request`.
+pub(crate) fn asking(call: &str, request: &str) -> [ChatEvent; 3] {
+    [started(call), ready(call, Gate::Follows), gated(call, request)]
+}
+
+/// The reports after which `call` runs.
+pub(crate) fn running(call: &str) -> [ChatEvent; 2] {
+    [started(call), ready(call, Gate::None)]
+}

@@ -1,0 +1,136 @@
+//! The bodies.
+
+use grove_core::SessionUri;
+use grove_wire::jsonrpc::{self, Frame, Invalid, Message};
+use grove_wire::v1::{self, Action, ActionError, SessionState, decode, project};
+use serde_json::value::RawValue;
+
+/// Any text as a frame: it is read or refused, and what was read can be written and read again as the same.
+pub fn frame(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match jsonrpc::parse(text) {
+        Err(error) => assert!(!error.message.is_empty()),
+        Ok(Frame::Single(message)) => written_again(message),
+        Ok(Frame::Batch(messages)) => messages.into_iter().for_each(written_again),
+    }
+}
+
+fn written_again(message: Result<Message<'_>, Invalid>) {
+    let written = match &message {
+        Ok(Message::Request(request)) => jsonrpc::request(&request.id, &request.method, &request.params),
+        Ok(Message::Notification { method, params }) => jsonrpc::notification(method, params),
+        Ok(Message::Response { id, outcome: Ok(result) }) => jsonrpc::response(id, result),
+        Ok(Message::Response { id, outcome: Err(error) }) => Ok(jsonrpc::error(Some(id), error)),
+        Err(invalid) => Ok(jsonrpc::error(invalid.id.as_ref(), &invalid.error)),
+    };
+    let written = written.expect("what was read can be written");
+    let Ok(Frame::Single(Ok(reread))) = jsonrpc::parse(&written) else { panic!("{written} cannot be read") };
+    let raw = |params: Option<&RawValue>| params.map(|params| params.get().to_owned());
+    match (message, reread) {
+        (Ok(Message::Request(was)), Message::Request(is)) => {
+            assert_eq!((was.id.as_json(), &was.method), (is.id.as_json(), &is.method));
+            assert_eq!(raw(was.params), raw(is.params));
+        }
+        (
+            Ok(Message::Notification { method: was, params: given }),
+            Message::Notification { method: is, params: kept },
+        ) => assert_eq!((was, raw(given)), (is, raw(kept))),
+        (Ok(Message::Response { id: was, outcome: given }), Message::Response { id: is, outcome: kept }) => {
+            assert_eq!(was.as_json(), is.as_json());
+            match (given, kept) {
+                (Ok(was), Ok(is)) => assert_eq!(was.get(), is.get()),
+                (Err(was), Err(is)) => assert_eq!((was.code, was.message), (is.code, is.message)),
+                (was, is) => panic!("{was:?} became {is:?}"),
+            }
+        }
+        (Err(_), Message::Response { outcome: Err(_), .. }) => {}
+        (was, is) => panic!("{was:?} became {is:?}"),
+    }
+}
+
+/// Any text as an action: it is read or refused; what was read can be written and read again as the same, and is a
+/// command exactly where clients may dispatch it.
+pub fn action(data: &[u8]) {
+    let Some(action) = std::str::from_utf8(data).ok().and_then(parsed_action) else { return };
+    let kind = action.kind();
+    let written = serde_json::to_string(&action).expect("what was read can be written");
+    assert_eq!(parsed_action(&written).as_ref(), Some(&action), "{written}");
+    assert_eq!(decode::command(action).is_ok(), kind.client_may_dispatch());
+}
+
+/// The action that a text is, if it is one.
+pub fn parsed_action(text: &str) -> Option<Action> {
+    let raw = RawValue::from_string(text.to_owned()).ok()?;
+    match Action::parse(&raw) {
+        Ok(action) => Some(action),
+        Err(ActionError::UnknownType(kind)) => {
+            assert_eq!(v1::ActionType::named(&kind), None);
+            None
+        }
+        Err(ActionError::Malformed(_)) => None,
+    }
+}
+
+/// Any actions in any order, one per line: they are reduced, and the state stays what a client can read.
+pub fn reducers(data: &[u8]) {
+    const EMPTY: &str = r#"{"summary":{"resource":"copilot:/1","provider":"copilot","title":"","status":"idle",
+        "createdAt":0,"modifiedAt":0},"lifecycle":"creating","turns":[]}"#;
+    let text = String::from_utf8_lossy(data);
+    let mut session: SessionState = serde_json::from_str(EMPTY).expect("a state");
+    let mut root = v1::RootState::default();
+    for action in text.lines().filter_map(parsed_action) {
+        match action {
+            Action::Root(action) => root = v1::root_reducer(root, &action),
+            Action::Session(action) => session = v1::session_reducer(session, &action),
+        }
+        assert_eq!(session.active_turn.is_some(), session.summary.status == v1::SessionStatus::InProgress);
+    }
+    let written = serde_json::to_string(&session).expect("a state can be written");
+    assert_eq!(serde_json::from_str::<SessionState>(&written).expect("and read"), session);
+    let written = serde_json::to_string(&root).expect("a root can be written");
+    assert_eq!(serde_json::from_str::<v1::RootState>(&written).expect("and read"), root);
+}
+
+/// Any text as a script: it is run, or the turn ends in error.
+pub fn script(data: &[u8]) {
+    use grove_agents::{Agent, AgentEvent, OpenSession, Prompt, TurnSink, scripted::ScriptedAgent};
+
+    let text = format!("script:{}", String::from_utf8_lossy(data));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        let opening = OpenSession { session: "s".into(), model: None, working_directories: Vec::new() };
+        let session = ScriptedAgent.open(opening).await.expect("a session");
+        // Scripts may wait for ever: a few reports, or a moment, are enough to see that reading one does no harm.
+        let (sender, mut reports) = tokio::sync::mpsc::channel::<AgentEvent>(4);
+        let prompt = Prompt { message: grove_core::Message::user(text), model: None };
+        let run = session.prompt(prompt, TurnSink::new("t".into(), sender));
+        let read = async {
+            for _ in 0..64 {
+                if reports.recv().await.is_none() {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            _ = run => {}
+            () = read => {}
+            () = tokio::time::sleep(std::time::Duration::from_micros(200)) => {}
+        }
+    });
+}
+
+/// Any text as a URI: a session's id never leaves its folder, a file's path is absolute, a content's names are whole.
+pub fn uri(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Some(id) = SessionUri::from(text).id() {
+        let path = std::path::Path::new("folder").join(id.as_str());
+        assert_eq!(path.components().count(), 2, "{text}");
+        assert!(!path.components().any(|part| part == std::path::Component::ParentDir), "{text}");
+    }
+    if let Ok(path) = grove_host::files::local_path(text) {
+        assert!(path.is_absolute(), "{text}");
+    }
+    if let Some((session, content)) = project::parse_content_uri(text) {
+        assert_eq!(project::content_uri(&session, &content), text);
+    }
+}

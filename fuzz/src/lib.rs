@@ -1,0 +1,29 @@
+//! Fuzz bodies: one plain function for every parser that takes something from outside.
+//!
+//! A body gets any bytes and must not panic; where it can, it also checks that what was read can be written and read
+//! again as the same. [`BODIES`] lists them all with the corpus each starts from (`corpus/<name>/`).
+//!
+//! `tests/replay.rs` runs every body on stable, over its corpus and random mutations of it. The package in `libfuzzer/`
+//! wraps each for cargo-fuzz (`make fuzz`).
+
+#![allow(clippy::panic, clippy::expect_used, reason = "a fuzz body says what it found by panicking")]
+
+mod bodies;
+
+pub use bodies::*;
+
+/// A body and its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Body {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+/// Every body.
+pub const BODIES: &[Body] = &[
+    Body { name: "frame", run: frame },
+    Body { name: "action", run: action },
+    Body { name: "reducers", run: reducers },
+    Body { name: "script", run: script },
+    Body { name: "uri", run: uri },
+];
