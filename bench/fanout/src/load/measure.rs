@@ -1,0 +1,185 @@
+//! The four measures.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::protocol::{self, Control, Stream};
+use super::socket::Socket;
+use super::tally::Tally;
+use crate::job::{Contestant, Finding, Job, Measure, Paced, Target, Throughput};
+use crate::process;
+
+/// How long a server is left alone so that what was begun comes to its end.
+const SETTLE: Duration = Duration::from_millis(500);
+/// Connections that are there before idle ones are counted.
+const WARM: usize = 10;
+
+pub(super) async fn run(job: &Job) -> Result<Finding> {
+    process::raise_open_files();
+    match job.measure {
+        Measure::Throughput { deltas, rounds } => {
+            let mut audience = Audience::gather(&job.target, job.subscribers).await?;
+            throughput(&mut audience, deltas, rounds).await.map(Finding::Throughput)
+        }
+        Measure::Paced { deltas, delay_ms } => {
+            let mut audience = Audience::gather(&job.target, job.subscribers).await?;
+            paced(&mut audience, deltas, delay_ms).await.map(Finding::Paced)
+        }
+        Measure::Last { events } => {
+            let mut audience = Audience::gather(&job.target, job.subscribers).await?;
+            let milliseconds = last(&mut audience, events).await?;
+            Ok(Finding::Last { milliseconds })
+        }
+        Measure::Idle => idle(job).await,
+    }
+}
+
+/// The subscribers, and the one who makes things happen.
+struct Audience {
+    target: Target,
+    tally: Rc<Tally>,
+    control: Control,
+    /// Kept open; nobody reads it any more.
+    _prepared: Option<Socket>,
+}
+
+impl Audience {
+    async fn gather(target: &Target, subscribers: usize) -> Result<Self> {
+        let mut prepared = Control::prepare(target).await.context("preparing the session")?;
+        let tally = Rc::new(Tally::new(target.contestant));
+        let mut first = None;
+        for number in 0..subscribers {
+            let socket =
+                protocol::subscribe(target, number + 1).await.with_context(|| format!("subscriber {number}"))?;
+            first.get_or_insert_with(|| socket.stream.clone());
+            listen(socket, tally.clone());
+        }
+        let first = first.context("there are no subscribers")?;
+        let control = Control::new(target, prepared.as_mut(), first).await?;
+        tokio::time::sleep(SETTLE).await;
+        Ok(Self { target: target.clone(), tally, control, _prepared: prepared })
+    }
+
+    /// Waits until what was seen is enough, or somebody was cut off.
+    async fn until(&self, enough: impl Fn(&Tally) -> bool) -> Result<()> {
+        loop {
+            if let Some(failure) = self.tally.failure() {
+                anyhow::bail!("{failure}; seen so far: {:?}", self.tally.seen());
+            }
+            if enough(&self.tally) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Runs one stream to its end at every subscriber, and gives the server's processor time for it.
+    async fn stream(&mut self, turn: usize, deltas: usize, delay_ms: u64) -> Result<f64> {
+        let everybody = self.tally.subscribers();
+        // The prompt is echoed to everybody first. It is as long as the whole stream and not what is measured.
+        let pause_ms = 50 + 2 * everybody as u64;
+        let quiet = process::cpu_seconds(self.target.pid)?;
+        self.control.stream(turn, Stream { deltas, delay_ms, pause_ms }).await?;
+        let before = match self.target.contestant {
+            Contestant::Grove => {
+                self.until(|tally| tally.seen().turns_started == everybody).await?;
+                ensure!(self.tally.seen().early == 0, "the stream began before everybody had the prompt");
+                process::cpu_seconds(self.target.pid)?
+            }
+            Contestant::Bare | Contestant::Node | Contestant::Opencode | Contestant::Codex => quiet,
+        };
+        let expected = (deltas * everybody) as u64;
+        match self.target.contestant {
+            // A slow subscriber may get several deltas as one; the end of the turn is the end all the same.
+            Contestant::Grove => self.until(|tally| tally.seen().turns_complete == everybody).await?,
+            Contestant::Bare | Contestant::Node | Contestant::Opencode | Contestant::Codex => {
+                self.until(|tally| tally.seen().deltas == expected).await?;
+            }
+        }
+        let after = process::cpu_seconds(self.target.pid)?;
+        let seen = self.tally.seen().deltas;
+        ensure!(seen == expected, "{seen} deltas came instead of {expected}: some were merged");
+        Ok(after - before)
+    }
+}
+
+fn listen(socket: Socket, tally: Rc<Tally>) {
+    let number = tally.join();
+    tokio::task::spawn_local(async move {
+        let ended = socket.listen(|message, now| tally.count(number, message, now)).await;
+        tally.fail(match ended {
+            Ok(()) => format!("the server closed subscriber {number}"),
+            Err(error) => format!("subscriber {number}: {error}"),
+        });
+    });
+}
+
+async fn throughput(audience: &mut Audience, deltas: usize, rounds: usize) -> Result<Throughput> {
+    let (mut messages, mut bytes, mut wall_seconds, mut cpu_seconds) = (0, 0, 0.0, 0.0);
+    for round in 0..rounds {
+        audience.tally.reset(0);
+        cpu_seconds += audience.stream(round, deltas, 0).await?;
+        wall_seconds += audience.tally.stream_seconds();
+        messages += audience.tally.seen().deltas;
+        bytes += audience.tally.seen().delta_bytes;
+    }
+    let bytes_per_message = bytes as f64 / messages as f64;
+    let memory = process::memory(audience.target.pid)?;
+    Ok(Throughput { messages, bytes_per_message, wall_seconds, cpu_seconds, memory })
+}
+
+async fn paced(audience: &mut Audience, deltas: usize, delay_ms: u64) -> Result<Paced> {
+    audience.tally.reset(deltas);
+    let cpu_seconds = audience.stream(0, deltas, delay_ms).await?;
+    let mut delays = audience.tally.delays();
+    delays.sort_unstable();
+    let at = |share: f64| -> Result<f64> {
+        let index = ((delays.len() as f64 - 1.0) * share).round() as usize;
+        Ok(*delays.get(index).context("no arrivals were noted")? as f64 / 1e6)
+    };
+    Ok(Paced {
+        deltas_per_second: (deltas as f64 - 1.0) / audience.tally.stream_seconds(),
+        p50_ms: at(0.50)?,
+        p99_ms: at(0.99)?,
+        max_ms: at(1.0)?,
+        cpu_seconds,
+        messages: audience.tally.seen().deltas,
+    })
+}
+
+async fn last(audience: &mut Audience, events: usize) -> Result<Vec<f64>> {
+    let everybody = audience.tally.subscribers() as u64;
+    let mut milliseconds = Vec::with_capacity(events);
+    for number in 0..=events {
+        audience.tally.reset(0);
+        let began = Instant::now();
+        audience.control.event(number).await?;
+        audience.until(|tally| tally.seen().events >= everybody).await?;
+        let last = audience.tally.last_event().context("nobody saw the event")?;
+        // The first one warms up.
+        if number > 0 {
+            milliseconds.push((last - began).as_secs_f64() * 1e3);
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    Ok(milliseconds)
+}
+
+async fn idle(job: &Job) -> Result<Finding> {
+    let audience = Audience::gather(&job.target, WARM).await?;
+    tokio::time::sleep(SETTLE).await;
+    let before = process::memory(job.target.pid)?;
+    for number in 0..job.subscribers {
+        let socket = protocol::subscribe(&job.target, WARM + 1 + number).await?;
+        listen(socket, audience.tally.clone());
+    }
+    tokio::time::sleep(2 * SETTLE).await;
+    let after = process::memory(job.target.pid)?;
+    if let Some(failure) = audience.tally.failure() {
+        anyhow::bail!(failure);
+    }
+    let grown = after.resident_bytes as f64 - before.resident_bytes as f64;
+    Ok(Finding::Idle { bytes_per_connection: grown / job.subscribers as f64 })
+}

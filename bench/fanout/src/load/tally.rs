@@ -1,0 +1,167 @@
+//! What the subscribers saw, all together.
+
+use std::cell::{Cell, RefCell};
+use std::time::Instant;
+
+use memchr::memmem::Finder;
+
+use super::decode::{Kind, Received};
+use crate::job::Contestant;
+use crate::shape;
+
+pub(super) struct Tally {
+    delta: Finder<'static>,
+    event: Finder<'static>,
+    turn_started: Finder<'static>,
+    turn_complete: Finder<'static>,
+    counts: RefCell<Counts>,
+    failure: RefCell<Option<String>>,
+    began: Instant,
+    first_delta: Cell<Option<Instant>>,
+    last_delta: Cell<Option<Instant>>,
+    last_event: Cell<Option<Instant>>,
+}
+
+/// How much was seen since the last [`Tally::reset`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) deltas: u64,
+    pub(super) delta_bytes: u64,
+    pub(super) events: u64,
+    pub(super) turns_started: usize,
+    pub(super) turns_complete: usize,
+    /// Deltas that came while somebody had not yet seen the turn begin.
+    pub(super) early: u64,
+}
+
+#[derive(Default)]
+struct Counts {
+    subscribers: usize,
+    seen: Seen,
+    /// For each subscriber, how many deltas it saw.
+    each: Vec<usize>,
+    /// For each subscriber and delta, when it came, in nanoseconds; empty when nobody asks.
+    arrivals: Vec<u64>,
+    /// How many deltas [`Counts::arrivals`] has places for.
+    timed: usize,
+}
+
+impl Tally {
+    pub(super) fn new(contestant: Contestant) -> Self {
+        let event = match contestant {
+            Contestant::Grove | Contestant::Bare | Contestant::Node => shape::MODEL_CHANGED,
+            Contestant::Opencode => r#""type":"session.updated""#,
+            Contestant::Codex => r#""thread/name/updated""#,
+        };
+        Self {
+            delta: Finder::new(shape::DELTA),
+            event: Finder::new(event),
+            turn_started: Finder::new(shape::TURN_STARTED),
+            turn_complete: Finder::new(shape::TURN_COMPLETE),
+            counts: RefCell::default(),
+            failure: RefCell::default(),
+            began: Instant::now(),
+            first_delta: Cell::default(),
+            last_delta: Cell::default(),
+            last_event: Cell::default(),
+        }
+    }
+
+    /// Gives a subscriber its number.
+    pub(super) fn join(&self) -> usize {
+        let mut counts = self.counts.borrow_mut();
+        counts.subscribers += 1;
+        counts.each.push(0);
+        counts.subscribers - 1
+    }
+
+    pub(super) fn subscribers(&self) -> usize {
+        self.counts.borrow().subscribers
+    }
+
+    /// Forgets what was seen. The arrivals of the next `timed` deltas are kept.
+    pub(super) fn reset(&self, timed: usize) {
+        let mut counts = self.counts.borrow_mut();
+        let subscribers = counts.subscribers;
+        *counts = Counts {
+            subscribers,
+            seen: Seen::default(),
+            each: vec![0; subscribers],
+            arrivals: vec![0; subscribers * timed],
+            timed,
+        };
+        self.first_delta.set(None);
+        self.last_delta.set(None);
+        self.last_event.set(None);
+    }
+
+    pub(super) fn count(&self, subscriber: usize, message: Received<'_>, now: Instant) {
+        match message.kind {
+            Kind::Message => {}
+            Kind::Close => return self.fail(format!("the server closed subscriber {subscriber}")),
+            Kind::Other => return,
+        }
+        let counts = &mut *self.counts.borrow_mut();
+        let seen = &mut counts.seen;
+        if self.delta.find(message.bytes).is_some() {
+            seen.deltas += 1;
+            seen.delta_bytes += message.length as u64;
+            if seen.turns_started < counts.subscribers {
+                seen.early += 1;
+            }
+            let index = counts.each[subscriber];
+            counts.each[subscriber] += 1;
+            if index < counts.timed {
+                let at = (now - self.began).as_nanos() as u64;
+                counts.arrivals[subscriber * counts.timed + index] = at;
+            }
+            if self.first_delta.get().is_none() {
+                self.first_delta.set(Some(now));
+            }
+            self.last_delta.set(Some(now));
+        } else if self.event.find(message.bytes).is_some() {
+            seen.events += 1;
+            self.last_event.set(Some(now));
+        } else if self.turn_started.find(message.bytes).is_some() {
+            seen.turns_started += 1;
+        } else if self.turn_complete.find(message.bytes).is_some() {
+            seen.turns_complete += 1;
+        }
+    }
+
+    pub(super) fn fail(&self, why: String) {
+        self.failure.borrow_mut().get_or_insert(why);
+    }
+
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.borrow().clone()
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        self.counts.borrow().seen
+    }
+
+    /// Seconds from the first delta at any subscriber to the last at any.
+    pub(super) fn stream_seconds(&self) -> f64 {
+        match (self.first_delta.get(), self.last_delta.get()) {
+            (Some(first), Some(last)) => (last - first).as_secs_f64(),
+            _ => 0.0,
+        }
+    }
+
+    pub(super) fn last_event(&self) -> Option<Instant> {
+        self.last_event.get()
+    }
+
+    /// Every delta's arrivals: for each subscriber, nanoseconds after the earliest.
+    pub(super) fn delays(&self) -> Vec<u64> {
+        let counts = self.counts.borrow();
+        let mut delays = Vec::with_capacity(counts.arrivals.len());
+        for index in 0..counts.timed {
+            let arrivals = || counts.arrivals.iter().skip(index).step_by(counts.timed).copied();
+            let Some(earliest) = arrivals().min() else { continue };
+            delays.extend(arrivals().map(|at| at - earliest));
+        }
+        delays
+    }
+}

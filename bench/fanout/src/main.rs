@@ -1,0 +1,80 @@
+//! What it costs to bring one session's stream to many subscribers.
+//!
+//! Without a subcommand this drives the contestants, each a process of its own, with a load client that is a process
+//! of its own too, so that a server's processor time and memory are read alone. `bare` and `load` are those processes.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
+
+mod bare;
+mod contestant;
+mod driver;
+mod job;
+mod load;
+mod process;
+mod report;
+mod shape;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about, version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Broadcasts frames of the same bytes and does nothing else.
+    #[command(hide = true)]
+    Bare,
+    /// Connects, measures, prints what it found.
+    #[command(hide = true)]
+    Load {
+        /// The job, as JSON.
+        job: String,
+    },
+}
+
+#[derive(Args, Clone)]
+struct Options {
+    /// The program under test; without it, the one that lies beside this program.
+    #[arg(long)]
+    grove: Option<PathBuf>,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Numbers of subscribers.
+    #[arg(long, value_delimiter = ',', default_value = "1,10,100,1000")]
+    subscribers: Vec<usize>,
+    /// Deltas of 20 bytes in a throughput run.
+    #[arg(long, default_value_t = 5_000)]
+    deltas: usize,
+    /// Throughput and paced runs, of which the median is taken.
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Deltas of a paced run, one in 5 ms.
+    #[arg(long, default_value_t = 400)]
+    paced_deltas: usize,
+    /// Also run opencode and codex, installed with npm into a temporary folder.
+    #[arg(long)]
+    peers: bool,
+    /// A folder into which opencode and codex were or will be installed, to be kept.
+    #[arg(long, requires = "peers")]
+    peers_dir: Option<PathBuf>,
+}
+
+fn main() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    match cli.command {
+        Some(Command::Bare) => bare::run().map(|()| ExitCode::SUCCESS),
+        Some(Command::Load { job }) => Ok(load::run(&job)),
+        None => driver::run(&cli.options),
+    }
+}
