@@ -1,7 +1,7 @@
 //! What clients may see of the file system: resolved for real, inside the allowed folders, never Grove's own.
 
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use grove_wire::v1::{DirectoryEntry, EntryKind};
 use percent_encoding::percent_decode_str;
@@ -104,46 +104,35 @@ async fn allowed<'a>(
 ) -> Result<PathBuf, FileError> {
     let shown = path.display().to_string();
     let outside = || FileError::Outside(shown.clone());
-    // Whether something exists outside the roots is nobody's business: such a path is refused before it is looked at.
+    // Whether something exists outside the roots is nobody's business: what is missing is only said to be so where
+    // the nearest folder above it may be seen.
     let mut real_roots = Vec::new();
     for root in roots {
         if let Ok(root) = tokio::fs::canonicalize(root).await {
             real_roots.push(root);
         }
     }
-    let real = match tokio::fs::canonicalize(path).await {
-        Ok(real) => real,
-        Err(error) if real_roots.iter().any(|root| lexically(path).starts_with(root)) => {
-            return Err(FileError::Io { path: shown, error });
+    let mut private = Vec::new();
+    for folder in &folders.private {
+        if let Ok(folder) = tokio::fs::canonicalize(folder).await {
+            private.push(folder);
         }
-        Err(_) => return Err(outside()),
+    }
+    let visible = |real: &Path| {
+        real_roots.iter().any(|root| real.starts_with(root)) && !private.iter().any(|folder| real.starts_with(folder))
     };
-    if !real_roots.iter().any(|root| real.starts_with(root)) {
-        return Err(outside());
-    }
-    for private in &folders.private {
-        if let Ok(private) = tokio::fs::canonicalize(private).await
-            && real.starts_with(&private)
-        {
-            return Err(outside());
-        }
-    }
-    Ok(real)
-}
-
-/// The path with `.` and `..` taken out by spelling alone.
-fn lexically(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
+    match tokio::fs::canonicalize(path).await {
+        Ok(real) if visible(&real) => Ok(real),
+        Ok(_) => Err(outside()),
+        Err(error) => {
+            for above in path.ancestors().skip(1) {
+                if let Ok(real) = tokio::fs::canonicalize(above).await {
+                    return Err(if visible(&real) { FileError::Io { path: shown, error } } else { outside() });
+                }
             }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(component),
+            Err(outside())
         }
     }
-    plain
 }
 
 #[cfg(test)]

@@ -185,19 +185,24 @@ impl Host {
     /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
     /// there is none.
     pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, Stopped> {
-        let handle = {
-            let mut sessions = self.sessions();
-            match uri.id().filter(|id| sessions.open.get(id).is_some_and(|handle| handle.uri == *uri)) {
-                Some(id) => sessions.open.remove(&id),
-                None => None,
+        let (Some(id), Some(handle)) = (uri.id(), self.session(uri)) else { return Ok(false) };
+        let host = self.clone();
+        let (told, gone) = oneshot::channel();
+        // Its place is free only once it is gone, so that a new session under its URI is not taken for the old one.
+        // That happens in a task of its own, since whoever asked may go away in the middle.
+        self.0.env.spawn.spawn(Box::pin(async move {
+            let (done, disposed) = oneshot::channel();
+            let sent = handle.inbox.send(ToSession::Dispose(done)).await.is_ok();
+            // Of two who dispose it at once, one finds it gone already.
+            let disposed = sent && disposed.await.is_ok();
+            let mut result = Ok(disposed);
+            if disposed {
+                host.sessions().open.remove(&id);
+                result = host.active_sessions_changed().await.map(|()| true);
             }
-        };
-        let Some(handle) = handle else { return Ok(false) };
-        let (done, disposed) = oneshot::channel();
-        handle.inbox.send(ToSession::Dispose(done)).await.map_err(|_| Stopped)?;
-        disposed.await.map_err(|_| Stopped)?;
-        self.active_sessions_changed().await?;
-        Ok(true)
+            told.send(result).ok();
+        }));
+        gone.await.unwrap_or(Err(Stopped))
     }
 
     /// What the host is doing.

@@ -20,10 +20,12 @@ pub struct ScriptedAgent;
 
 /// The model whose sessions take [`SLOW_START`] to create.
 const SLOW: &str = "scripted/slow-start";
-/// The model whose sessions cannot be created.
+/// The model whose sessions cannot be created, as it turns out after [`FAILED_START`].
 const FAILING: &str = "scripted/fails-to-start";
 /// How long a slow start takes.
 pub const SLOW_START: Duration = Duration::from_millis(1_000);
+/// How long a start takes that fails: long enough for a turn to be started meanwhile.
+pub const FAILED_START: Duration = Duration::from_millis(250);
 
 #[async_trait]
 impl Agent for ScriptedAgent {
@@ -50,6 +52,7 @@ impl Agent for ScriptedAgent {
         match session.model.as_ref().map(ModelId::as_str) {
             Some(SLOW) => tokio::time::sleep(SLOW_START).await,
             Some(FAILING) => {
+                tokio::time::sleep(FAILED_START).await;
                 return Err(AgentError::Start(format!("the model {FAILING} is made to fail: choose another")));
             }
             Some(_) | None => {}

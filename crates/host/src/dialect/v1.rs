@@ -20,8 +20,8 @@ use crate::env::StorageError;
 use crate::files::{self, FileError};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
-    Attach, AttachAnswer, AttachAs, ConnectionId, Origin, Published, Refusal, Reply, SessionOrRoot, Stopped, Subscribe,
-    Subscribed, ToSequencer,
+    Attach, AttachAnswer, AttachAs, Attached, ConnectionId, Origin, Published, Refusal, Reply, SessionOrRoot, Stopped,
+    Subscribe, Subscribed, ToSequencer,
 };
 use crate::session::{Dispatch, ToSession};
 
@@ -140,7 +140,7 @@ impl Peer {
             &subscriptions,
             Box::new(move |attached| {
                 let seq = attached.published.seq;
-                let cuts = cut_all(&wanted, attached.published, &limits);
+                let cuts = cut_all(&wanted, &attached, &limits);
                 Box::new(move || {
                     let folder = folder.and_then(|folder| serde_json::to_string(&file_uri(&folder)).ok());
                     let folder = folder.map(|folder| format!(r#","defaultDirectory":{folder}"#)).unwrap_or_default();
@@ -183,7 +183,7 @@ impl Peer {
                         jsonrpc::response_raw(&id, &format!(r#"{{"type":"replay","actions":[{actions}]}}"#))
                     }),
                     None => {
-                        let cuts = cut_all(&wanted, attached.published, &limits);
+                        let cuts = cut_all(&wanted, &attached, &limits);
                         Box::new(move || {
                             let snapshots = join(cuts.iter().map(|cut| cut.json()));
                             jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
@@ -378,12 +378,13 @@ impl Peer {
 
     /// Takes an action to its session. One for an unknown session is ignored without an echo.
     async fn dispatch(&self, origin: Origin, raw: Box<RawValue>) -> Result<(), ErrorObject> {
+        // Anything may stand here: an action that names a session is answered whatever else is wrong with it.
         #[derive(Deserialize)]
         struct Head {
             #[serde(rename = "type", default)]
-            kind: Option<String>,
+            kind: serde_json::Value,
             #[serde(default)]
-            session: Option<String>,
+            session: serde_json::Value,
         }
         let head: Head =
             serde_json::from_str(raw.get()).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
@@ -406,7 +407,7 @@ impl Peer {
                 }),
             }
         };
-        match (head.session, head.kind) {
+        match (head.session.as_str(), head.kind.as_str()) {
             (Some(uri), _) => {
                 let Some(session) = self.host.session(&SessionUri::from(uri)) else { return Ok(()) };
                 let dispatch = Dispatch { command, origin, refuse: Box::new(refuse) };
@@ -502,9 +503,11 @@ enum CutState {
     Session { session: Box<Session>, bytes: usize },
 }
 
-fn cut_all(uris: &[String], published: &Published, limits: &Limits) -> Vec<Cut> {
+/// The states of what a connection is subscribed to now; the rest of what it asked for is left out.
+fn cut_all(uris: &[String], attached: &Attached<'_>, limits: &Limits) -> Vec<Cut> {
     let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / uris.len().max(1));
-    uris.iter().filter_map(|uri| cut(uri, published, limits, share)).collect()
+    let subscribed = uris.iter().zip(&attached.subscribed).filter(|(_, subscribed)| **subscribed);
+    subscribed.filter_map(|(uri, _)| cut(uri, attached.published, limits, share)).collect()
 }
 
 fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usize) -> Option<Cut> {

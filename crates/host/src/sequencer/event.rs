@@ -56,16 +56,27 @@ impl Sequenced {
     pub(crate) fn frame(&self, dialect: Dialect, registry: &Registry) -> Option<Utf8Bytes> {
         match dialect {
             Dialect::V1 { version } => {
-                let encoded = self.v1.get_or_init(|| self.encode_v1(&self.event)).as_ref()?;
+                let encoded = self.v1()?;
                 registry.knows_action(encoded.kind, version).then(|| encoded.frame.clone())
             }
         }
     }
 
-    /// How many bytes this event takes in a replay.
+    /// How many bytes this event takes in a replay: itself and its frame, whether that has been asked for yet or not.
     pub(crate) fn weight(&self) -> usize {
-        let encoded = self.v1.get().and_then(Option::as_ref).map_or(0, |encoded| encoded.frame.len());
-        size_of::<Self>() + encoded + self.delta().map_or(0, str::len)
+        // What the frame of a delta has beside the text, about.
+        const DELTA_FRAME: usize = 200;
+        let (own, frame) = match (self.delta(), self.v1.get()) {
+            (Some(text), None) => (text.len(), text.len() + DELTA_FRAME),
+            (Some(text), Some(encoded)) => (text.len(), encoded.as_ref().map_or(0, |encoded| encoded.frame.len())),
+            // Anything else is rare enough to be encoded for nobody. That tells how large it is itself, too.
+            (None, _) => self.v1().map_or((0, 0), |encoded| (encoded.frame.len(), encoded.frame.len())),
+        };
+        size_of::<Self>() + own + frame
+    }
+
+    fn v1(&self) -> Option<&EncodedV1> {
+        self.v1.get_or_init(|| self.encode_v1(&self.event)).as_ref()
     }
 
     /// The text that this event adds to a part, if that is what it does.

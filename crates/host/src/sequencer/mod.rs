@@ -96,6 +96,8 @@ pub(crate) enum SessionOrRoot {
 pub(crate) struct Attached<'a> {
     pub(crate) published: &'a Published,
     pub(crate) dialect: Dialect,
+    /// Which of the subscriptions asked for it has now, in their order.
+    pub(crate) subscribed: Vec<bool>,
     /// What was missed, where all of it is still there. Else snapshots are due.
     pub(crate) missed: Option<Vec<Arc<Sequenced>>>,
 }
@@ -347,15 +349,20 @@ impl Sequencer {
         self.clients.insert(attach.client, client);
         self.forget_clients();
 
+        let mut subscribed = Vec::with_capacity(attach.subscriptions.len());
         for resource in &attach.subscriptions {
-            self.add_subscription(attach.connection, resource);
+            subscribed.push(matches!(self.add_subscription(attach.connection, resource), Added::Yes));
         }
         let missed = seen.filter(|seen| *seen <= self.published.seq).and_then(|seen| {
             let wanted = &self.connections.get(&attach.connection)?.subscriptions;
-            let missed = self.replay.after(seen)?;
-            Some(missed.filter(|event| wanted.contains(&event.resource())).cloned().collect())
+            let missed = self.replay.after(seen)?.filter(|event| wanted.contains(&event.resource()));
+            let missed: Vec<_> = missed.cloned().collect();
+            // A session that was created meanwhile is not the one that the client knows, if it knows one of that URI.
+            let created =
+                |event: &Arc<Sequenced>| matches!(event.event.change, Change::Session(_, SessionEvent::Created(_)));
+            if missed.iter().any(created) { None } else { Some(missed) }
         });
-        (attach.reply)((attach.answer)(Attached { published: &self.published, dialect, missed }));
+        (attach.reply)((attach.answer)(Attached { published: &self.published, dialect, subscribed, missed }));
     }
 
     fn subscribe(&mut self, subscribe: Subscribe) {

@@ -1,0 +1,319 @@
+//! The commands, as a person or a script types them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn status_says_where_the_host_is_and_what_it_does() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    client.script(S, "t", json!([{"say": "x"}, {"hang": true}])).await;
+    client.streamed(S, "x").await;
+    client.ready_session("scripted:/other").await;
+
+    let ran = host.place.run(&["status"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let pid = format!("process {}", host.pid());
+    for words in
+        ["is running at", &format!("http://{}", host.address), &pid, "2 sessions, 1 running turns, 1 connections"]
+    {
+        assert!(ran.stdout.contains(words), "no {words} in {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains(&host.token));
+
+    let ran = host.place.run(&["status", "--json"]);
+    assert_eq!(ran.code, Some(0));
+    let status: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let expected = json!({
+        "running": true,
+        "http": format!("http://{}", host.address),
+        "ws": host.ws,
+        "pid": host.pid(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "sessions": 2,
+        "runningTurns": 1,
+        "connections": 1,
+        "serverSeq": status["serverSeq"],
+    });
+    assert_eq!(status, expected);
+    assert!(status["serverSeq"].as_u64().unwrap() >= client.seen);
+}
+
+#[test]
+fn without_a_host_status_and_stop_exit_with_3() {
+    let place = Place::new();
+    for args in [&["status"][..], &["status", "--json"], &["stop"], &["stop", "--json"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{args:?}");
+        assert!(ran.stderr.contains("no host is running"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(place.data().to_str().unwrap()), "{}", ran.stderr);
+    }
+    assert!(!place.data().exists(), "asking leaves nothing behind");
+}
+
+#[test]
+fn stop_ends_the_host_and_returns_when_it_is_gone() {
+    for json in [false, true] {
+        let mut host = Host::start();
+        let ran = host.place.run(if json { &["stop", "--json"] } else { &["stop"] });
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        match json {
+            true => assert_eq!(
+                serde_json::from_str::<Value>(&ran.stdout).unwrap(),
+                json!({"stopped": true, "pid": host.pid()})
+            ),
+            false => assert!(ran.stdout.contains(&format!("stopped process {}", host.pid()))),
+        }
+        assert_eq!(host.exit().code(), Some(0));
+        assert_eq!(host.place.run(&["status"]).code, Some(3));
+        let again = host.place.serve(&[]);
+        assert_eq!(host.place.run(&["status"]).code, Some(0), "the folder is free at once");
+        drop(again);
+    }
+}
+
+#[test]
+fn serve_without_json_says_how_to_connect() {
+    let place = Place::new();
+    let mut command = place.grove(&["serve"]);
+    let mut child =
+        command.arg("--data-dir").arg(place.data()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut said = String::new();
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        said.push_str(&line);
+        if line.contains("Ctrl-C") {
+            break;
+        }
+    }
+    let endpoint: Value =
+        serde_json::from_str(&std::fs::read_to_string(place.data().join("host.json")).unwrap()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let url = format!("{}?tkn={}", endpoint["ws"].as_str().unwrap(), endpoint["token"].as_str().unwrap());
+    assert!(said.contains(&url), "{said}");
+    assert!(endpoint["ws"].as_str().unwrap().starts_with("ws://127.0.0.1:"), "loopback is where it listens by default");
+}
+
+/// `grove config show --json` in a place, with more arguments and variables.
+fn config(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Value {
+    let mut command = place.grove(&["config", "show", "--json"]);
+    let ran = Ran::from(command.args(args).envs(variables.iter().copied()).output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn config_show_names_every_setting_with_its_value_and_source() {
+    let place = Place::new();
+    let home = place.home();
+    let default = |value: Value| json!({"value": value, "source": {"kind": "default"}});
+    let defaults = json!({
+        "data-dir": default(json!(home.join(".local/share/grove"))),
+        "listen": default(json!("127.0.0.1:0")),
+        "replay-actions": default(json!(10_000)),
+        "replay-bytes": default(json!(32 << 20)),
+        "turn-silence": default(json!(1_800)),
+        "default-directory": default(json!(home)),
+        "browse-roots": default(json!([home])),
+        "read-roots": default(json!([])),
+    });
+    assert_eq!(config(&place, &[], &[]), defaults);
+
+    let file = place.write(
+        "home/.config/grove/grove.toml",
+        "replay-actions = 5\nlisten = \"127.0.0.1:4321\"\nturn-silence = 9\n\
+         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\n",
+    );
+    let from_file = |value: Value| json!({"value": value, "source": {"kind": "file", "name": file}});
+    let variable = |name: &str, value: Value| json!({"value": value, "source": {"kind": "environment", "name": name}});
+    let variables = [("GROVE_TURN_SILENCE", "7"), ("GROVE_DATA_DIR", "/e"), ("GROVE_BROWSE_ROOTS", "/b:/c")];
+    let shown = config(&place, &["--data-dir", "/f"], &variables);
+    let expected = json!({
+        "data-dir": {"value": "/f", "source": {"kind": "flag", "name": "--data-dir"}},
+        "listen": from_file(json!("127.0.0.1:4321")),
+        "replay-actions": from_file(json!(5)),
+        "replay-bytes": default(json!(32 << 20)),
+        "turn-silence": variable("GROVE_TURN_SILENCE", json!(7)),
+        "default-directory": default(json!(home)),
+        "browse-roots": variable("GROVE_BROWSE_ROOTS", json!(["/b", "/c"])),
+        "read-roots": from_file(json!(["/r", "/s"])),
+    });
+    assert_eq!(shown, expected);
+    assert_eq!(config(&place, &[], &variables)["data-dir"], variable("GROVE_DATA_DIR", json!("/e")));
+    assert_eq!(config(&place, &[], &[])["data-dir"], from_file(json!("/d")));
+
+    let other = place.write("other.toml", "replay-actions = 6");
+    let of_other = json!({"value": 6, "source": {"kind": "file", "name": other}});
+    assert_eq!(config(&place, &["--config", other.to_str().unwrap()], &[])["replay-actions"], of_other);
+    assert_eq!(config(&place, &[], &[("GROVE_CONFIG", other.to_str().unwrap())])["replay-actions"], of_other);
+}
+
+#[test]
+fn config_show_is_readable() {
+    let place = Place::new();
+    let ran = Ran::from(place.grove(&["config", "show"]).output().unwrap());
+    assert_eq!(ran.code, Some(0));
+    let file = place.home().join(".config/grove/grove.toml");
+    assert!(ran.stdout.contains(&format!("{} (does not exist)", file.display())), "{}", ran.stdout);
+    place.write("home/.config/grove/grove.toml", "replay-actions = 5");
+    let ran = Ran::from(place.grove(&["config", "show"]).env("GROVE_TURN_SILENCE", "7").output().unwrap());
+    assert!(!ran.stdout.contains("does not exist"));
+    let line = |name: &str| {
+        let line = ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("replay-actions"), format!("replay-actions 5 file {}", file.display()));
+    assert_eq!(line("turn-silence"), "turn-silence 7 environment GROVE_TURN_SILENCE");
+    assert_eq!(line("listen"), "listen 127.0.0.1:0 default");
+}
+
+#[tokio::test]
+async fn the_file_and_the_environment_reach_the_host() {
+    let place = Place::new();
+    place.write("home/.config/grove/grove.toml", format!("default-directory = {:?}", place.path("from-file")));
+    let mut command = place.serve_command(&[]);
+    command.env("GROVE_REPLAY_ACTIONS", "3");
+    let host = place.start(command);
+    let mut client = host.connect("a").await;
+    let folder = client.initialize(&[]).await.default_directory.unwrap();
+    assert_eq!(folder, file_uri(&place.path("from-file")));
+    client.ready_session(S).await;
+    let mut other = host.subscriber("b").await;
+    client.run_script(S, "t", json!([{"say": "12345678", "chunks": 8}])).await;
+    assert!(!host.reconnect(&mut other).await, "a replay of three actions does not reach that far");
+}
+
+fn fails(place: &Place, args: &[&str], words: &[&str]) {
+    let ran = Ran::from(place.grove(args).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{args:?}: {}", ran.stderr);
+    for word in words {
+        assert!(ran.stderr.contains(word), "no {word} in {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_mistake_in_grove_toml_is_named_by_every_command() {
+    let place = Place::new();
+    let cases = [
+        ("lisen = \"127.0.0.1:1\"", &["`lisen`", "listen"][..]),
+        ("[serve]\nlisten = \"127.0.0.1:1\"", &["`serve`"]),
+        ("listen = \"nowhere\"", &["nowhere", "listen"]),
+        ("replay-actions = -1", &["-1", "replay-actions"]),
+        ("turn-silence = \"long\"", &["long", "turn-silence"]),
+        ("browse-roots = \"/a\"", &["browse-roots"]),
+        ("browse-roots = [1]", &["browse-roots"]),
+        ("listen = ", &["TOML"]),
+    ];
+    for (text, words) in cases {
+        let file = place.write("home/.config/grove/grove.toml", text);
+        let mut words = words.to_vec();
+        words.push(file.to_str().unwrap());
+        for args in [&["config", "show"][..], &["status"], &["stop"], &["serve"]] {
+            fails(&place, args, &words);
+        }
+    }
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let place = Place::new();
+    for args in [
+        &[][..],
+        &["dance"],
+        &["serve", "--dance"],
+        &["serve", "--listen", "nowhere"],
+        &["serve", "--replay-actions", "-1"],
+        &["config"],
+        &["completions"],
+        &["completions", "tcsh"],
+    ] {
+        let ran = Ran::from(place.grove(args).output().unwrap());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(!ran.stderr.is_empty());
+    }
+}
+
+#[test]
+fn help_says_what_each_command_does() {
+    let place = Place::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["--help"],
+            &[
+                "host for coding-agent sessions",
+                "serve",
+                "status",
+                "stop",
+                "config",
+                "completions",
+                "Exit codes",
+                "GROVE_DATA_DIR",
+            ],
+        ),
+        (&["-h"], &["host for coding-agent sessions", "serve"]),
+        (&["help", "serve"], &["Run the host"]),
+        (
+            &["serve", "--help"],
+            &[
+                "Run the host",
+                "--listen",
+                "--json",
+                "--replay-actions",
+                "--turn-silence",
+                "--browse-root",
+                "--read-root",
+                "--data-dir",
+            ],
+        ),
+        (&["status", "--help"], &["whether a host is running", "--json"]),
+        (&["stop", "--help"], &["Stop the running host", "--json"]),
+        (&["config", "--help"], &["configuration", "show"]),
+        (&["config", "show", "--help"], &["every setting", "where the value came from", "--json"]),
+        (&["completions", "--help"], &["completion script", "bash", "zsh", "fish"]),
+    ];
+    for (args, words) in cases {
+        let ran = Ran::from(place.grove(args).output().unwrap());
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+        for word in *words {
+            assert!(ran.stdout.contains(word), "{args:?} says nothing of {word}: {}", ran.stdout);
+        }
+    }
+    let ran = Ran::from(place.grove(&["--version"]).output().unwrap());
+    assert_eq!(ran.stdout, format!("grove {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_are_there_for_each_shell() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = Ran::from(place.grove(&["completions", shell]).output().unwrap());
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        for word in ["grove", "serve", "status", "completions"] {
+            assert!(ran.stdout.contains(word), "{shell} does not know {word}");
+        }
+    }
+    if Path::new("/bin/bash").exists() {
+        let script = Ran::from(place.grove(&["completions", "bash"]).output().unwrap()).stdout;
+        let check = Command::new("/bin/bash").args(["-n", "-c", &script]).output().unwrap();
+        assert!(check.status.success(), "bash does not understand it");
+    }
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_failure() {
+    let place = Place::new();
+    for args in [&["completions", "zsh"][..], &["config", "show"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output =
+            place.grove(args).stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let ran = Ran::from(output);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
