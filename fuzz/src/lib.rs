@@ -9,8 +9,10 @@
 #![allow(clippy::panic, clippy::expect_used, reason = "a fuzz body says what it found by panicking")]
 
 mod bodies;
+mod logs;
 
 pub use bodies::*;
+pub use logs::*;
 
 /// A body and its name.
 #[derive(Clone, Copy, Debug)]
@@ -26,4 +28,6 @@ pub const BODIES: &[Body] = &[
     Body { name: "reducers", run: reducers },
     Body { name: "script", run: script },
     Body { name: "uri", run: uri },
+    Body { name: "log", run: log },
+    Body { name: "index", run: index },
 ];

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
@@ -21,7 +21,8 @@ const EXIT_CODES: &str = "\
 Every setting can be given as a flag, as an environment variable (GROVE_DATA_DIR for --data-dir) or in grove.toml;
 `grove config show` says which value holds and where it came from.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data folder is in use by another host.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data folder is in use by another host,
+5 a session's log is damaged.";
 
 /// Flags that every command takes.
 #[derive(Debug, Default, Args)]
@@ -42,6 +43,12 @@ pub(crate) enum Command {
     Status(OutputArgs),
     /// Stop the running host: running turns get 5 seconds
     Stop(OutputArgs),
+    /// Print what a session's log holds, without changing it
+    ///
+    /// Reads logs of Grove, of pi and of oh-my-pi, of versions 1 to 3.
+    Inspect(InspectArgs),
+    /// Say what is wrong with a session's log; exit code 5 where anything is
+    Check(CheckArgs),
     /// Look at the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -59,6 +66,39 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A log, or the id of a session in the data folder
+    #[arg(value_name = "FILE|SESSION")]
+    pub(crate) log: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Whose rules build the context: those of pi 1.5, of oh-my-pi 18.3, or Grove's own
+    #[arg(long, value_enum, default_value = "grove")]
+    pub(crate) rules: RulesName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RulesName {
+    Pi,
+    Omp,
+    Grove,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// A log, or the id of a session in the data folder
+    #[arg(value_name = "FILE|SESSION")]
+    pub(crate) log: String,
+    /// Write a mended copy beside the log (NAME.repaired.jsonl); the log itself is never touched
+    #[arg(long)]
+    pub(crate) repair: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -33,6 +33,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
+        Command::Inspect(args) => commands::inspect::run(&common, &args),
+        Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::Completions { shell } => commands::completions::run(shell),
     }

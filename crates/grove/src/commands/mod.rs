@@ -1,7 +1,9 @@
 //! The commands, one module each.
 
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod inspect;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -17,6 +19,8 @@ use crate::data_folder::InUse;
 pub(crate) enum Failure {
     /// No host is running for the data folder.
     NoHost(String),
+    /// A log was read, and something is wrong with it.
+    Damaged(String),
     Other(anyhow::Error),
 }
 
@@ -24,6 +28,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Failure::NoHost(_) => ExitCode::from(3),
+            Failure::Damaged(_) => ExitCode::from(5),
             Failure::Other(error) if error.is::<InUse>() => ExitCode::from(4),
             Failure::Other(_) => ExitCode::from(1),
         }
@@ -33,7 +38,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::NoHost(message) => f.write_str(message),
+            Failure::NoHost(message) | Failure::Damaged(message) => f.write_str(message),
             Failure::Other(error) => write!(f, "{error:#}"),
         }
     }

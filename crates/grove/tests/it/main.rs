@@ -10,6 +10,7 @@ mod creation;
 mod dispose;
 mod files;
 mod handshake;
+mod inspect;
 mod life;
 mod lists;
 mod nonsense;

@@ -1,0 +1,34 @@
+//! Which paths are asked of a store at all.
+
+use crate::{BadPath, FsError, Result};
+
+/// The parts of a path; none for the root.
+pub(crate) fn parts(path: &str) -> Result<Vec<&str>> {
+    let bad = |reason| FsError::BadPath { path: path.to_owned(), reason };
+    if path.is_empty() {
+        return Ok(Vec::new());
+    }
+    if path.starts_with('/') {
+        return Err(bad(BadPath::Absolute));
+    }
+    if path.contains('\0') {
+        return Err(bad(BadPath::Nul));
+    }
+    let parts: Vec<&str> = path.split('/').collect();
+    if parts.iter().any(|part| part.is_empty()) {
+        return Err(bad(BadPath::EmptyPart));
+    }
+    if parts.iter().any(|part| *part == "." || *part == "..") {
+        return Err(bad(BadPath::DotPart));
+    }
+    Ok(parts)
+}
+
+/// The parts of a path that is not the root.
+pub(crate) fn file_parts(path: &str) -> Result<Vec<&str>> {
+    let parts = parts(path)?;
+    if parts.is_empty() {
+        return Err(FsError::BadPath { path: path.to_owned(), reason: BadPath::Root });
+    }
+    Ok(parts)
+}

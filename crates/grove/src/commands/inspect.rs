@@ -1,0 +1,174 @@
+//! `grove inspect`, and finding the log that a command is about.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use grove_core::SessionUri;
+use grove_tree::{Children, Context, Damage, EntryNo, Index, Log, Model, Rules};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::{Failure, say};
+use crate::cli::{Common, InspectArgs, RulesName, ServeArgs};
+use crate::settings::Settings;
+
+pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
+    let rules = match args.rules {
+        RulesName::Pi => Rules::Pi,
+        RulesName::Omp => Rules::Omp,
+        RulesName::Grove => Rules::Grove,
+    };
+    let path = find(common, &args.log)?;
+    let log = read(&path)?;
+    let context = log.context(rules, log.index().leaf());
+    if args.json {
+        say(serde_json::to_string(&Inspected::of(&log, context)?)?)?;
+    } else {
+        say(in_words(&path, &log, &context)?.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The file that `FILE|SESSION` means.
+pub(crate) fn find(common: &Common, name: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let not_there = || anyhow!("{name} is no file, and no session of that id has a log in the data folder");
+    // What is fit to be a session's id cannot lead anywhere else.
+    let id = SessionUri::from(format!("session:/{name}")).id().ok_or_else(not_there)?;
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    let log = settings.data_dir.value.join("session-state").join(id.as_str()).join("events.jsonl");
+    if log.is_file() { Ok(log) } else { Err(not_there().into()) }
+}
+
+/// Reads a log. Nothing that these commands do changes it.
+pub(crate) fn read(path: &Path) -> Result<Log, Failure> {
+    let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    // Version 1 has no ids. Ours are only shown, so they may be the same every time.
+    let mut count = 0u32;
+    let mut new_id = || {
+        count += 1;
+        format!("e{count:07x}")
+    };
+    Ok(grove_tree::open(bytes, &mut new_id).with_context(|| path.display().to_string())?)
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Inspected<'a> {
+    header: Option<Box<RawValue>>,
+    leaf_id: Option<String>,
+    entries: Vec<String>,
+    roots: Vec<String>,
+    children: InOrder<Vec<String>>,
+    branch: Vec<String>,
+    labels: InOrder<&'a str>,
+    context: Context,
+    damage: Vec<&'a Damage>,
+}
+
+/// An object whose fields keep their order.
+struct InOrder<T>(Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for InOrder<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'a> Inspected<'a> {
+    fn of(log: &'a Log, context: Context) -> Result<Self, Failure> {
+        let index = log.index();
+        let in_file_order = Children::in_file_order(index);
+        let counting = index.entries().filter(|entry| index.find(&index.id(*entry)) == Some(*entry));
+        let with_children = counting.filter(|entry| !in_file_order.of(*entry).is_empty());
+        let header = index.header().map(|header| String::from_utf8_lossy(&header.to_json()).into_owned());
+        Ok(Self {
+            header: header.map(RawValue::from_string).transpose()?,
+            leaf_id: index.leaf().map(|leaf| index.id(leaf).into_owned()),
+            entries: ids(index, index.entries()),
+            roots: ids(index, Children::oldest_first(index).roots().iter().copied()),
+            children: InOrder(
+                with_children
+                    .map(|entry| (index.id(entry).into_owned(), ids(index, in_file_order.of(entry).iter().copied())))
+                    .collect(),
+            ),
+            branch: ids(index, branch(index)),
+            labels: InOrder(index.labels().map(|(entry, label)| (index.id(entry).into_owned(), label)).collect()),
+            context,
+            damage: index.damage(),
+        })
+    }
+}
+
+fn ids(index: &Index, entries: impl IntoIterator<Item = EntryNo>) -> Vec<String> {
+    entries.into_iter().map(|entry| index.id(entry).into_owned()).collect()
+}
+
+fn branch(index: &Index) -> Vec<EntryNo> {
+    index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default()
+}
+
+/// What a person is told.
+fn in_words(path: &Path, log: &Log, context: &Context) -> Result<String, std::fmt::Error> {
+    let index = log.index();
+    let mut out = String::new();
+    writeln!(out, "{}", path.display())?;
+    if let Some(header) = index.header() {
+        let unknown = || "?".to_owned();
+        writeln!(out, "session    {}", header.id().unwrap_or_else(unknown))?;
+        writeln!(out, "started    {}", header.timestamp().unwrap_or_else(unknown))?;
+        writeln!(out, "folder     {}", header.cwd().unwrap_or_else(unknown))?;
+    } else {
+        writeln!(out, "session    none: the header is not written yet")?;
+    }
+    if let Some(version) = log.migrated_from() {
+        writeln!(out, "version    {version} (shown as {})", grove_tree::VERSION)?;
+    }
+    if let Some(name) = index.name() {
+        writeln!(out, "name       {name}")?;
+    }
+    let roots = Children::oldest_first(index).roots().len();
+    writeln!(out, "entries    {} ({roots} roots)", index.len())?;
+    for (entry, label) in index.labels() {
+        writeln!(out, "label      {}: {label}", index.id(entry))?;
+    }
+    writeln!(out, "model      {}", model(&context.model))?;
+    writeln!(out, "thinking   {}", context.thinking_level)?;
+    if let Some(mode) = &context.mode {
+        writeln!(out, "mode       {mode}")?;
+    }
+    writeln!(out, "context    {} messages", context.messages.len())?;
+    for damage in index.damage() {
+        writeln!(out, "damage     line {}: {}", damage.line, damage.message)?;
+    }
+    let branch = branch(index);
+    writeln!(out, "branch     {} entries, root first", branch.len())?;
+    for entry in branch {
+        writeln!(out, "  {}  {}", index.id(entry), index.kind(entry).name().unwrap_or("(unknown type)"))?;
+    }
+    Ok(out)
+}
+
+fn model(model: &Model) -> String {
+    match model {
+        Model::Unknown => "unknown".to_owned(),
+        Model::One { provider, model_id } => {
+            let parts: Vec<&str> = [provider, model_id].into_iter().flatten().map(String::as_str).collect();
+            parts.join("/")
+        }
+        Model::ByRole(models) => {
+            let models: Vec<String> = models.iter().map(|(role, model)| format!("{role}: {model}")).collect();
+            models.join(", ")
+        }
+    }
+}

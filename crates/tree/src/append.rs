@@ -1,0 +1,74 @@
+//! An index follows its log: one line more.
+
+use crate::error::LogError;
+use crate::header::is_type;
+use crate::index::{Ending, EntryNo, Facts, Index};
+use crate::indexer::Indexer;
+use crate::links::Links;
+use crate::object::field;
+use crate::scan::text_of;
+
+/// Why a line is not fit to be appended to a log. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    #[error("the log does not end with a whole line: mend its end first")]
+    NotWhole,
+    #[error("the log has no header yet")]
+    NoHeader,
+    #[error("the line is no entry: it must be one JSON object in UTF-8, without a line feed, and have an id")]
+    NotAnEntry,
+    #[error("there is an entry with the id {id} already")]
+    IdInUse { id: String },
+    #[error("there is no entry {id} to hang from")]
+    UnknownParent { id: String },
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl Index {
+    /// Takes in a line that is about to be appended to the log, or was just now, without its line feed. It must be an
+    /// entry with a new id that hangs from one that is there. This costs the same however long the log is.
+    pub fn append(&mut self, line: &[u8]) -> Result<EntryNo, AppendError> {
+        let id = self.check(line)?;
+        // Somebody may have referred to the id before there was such an entry: what hung from nothing then hangs now.
+        let was_missed = self.facts.ids.find(&id).is_some();
+        let mut indexer = Indexer::on(std::mem::replace(&mut self.facts, Facts::empty()));
+        indexer.line(line);
+        let (facts, failed) = indexer.into_facts();
+        self.facts = facts;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if was_missed {
+            self.links = Links::of(&self.facts);
+        } else {
+            self.links.append(&self.facts);
+        }
+        self.entries().next_back().ok_or(AppendError::NotAnEntry)
+    }
+
+    /// Whether a line fits at the end of the log. Gives its id.
+    fn check(&self, line: &[u8]) -> Result<Vec<u8>, AppendError> {
+        if self.facts.ending != Ending::Whole {
+            return Err(AppendError::NotWhole);
+        }
+        if self.facts.header.is_none() {
+            return Err(AppendError::NoHeader);
+        }
+        let sound = std::str::from_utf8(line).is_ok() && !line.contains(&b'\n');
+        let id = field(line, "id").and_then(text_of).filter(|id| !id.is_empty() && sound);
+        let Some(id) = id.filter(|_| !is_type(field(line, "type"), "session")) else {
+            return Err(AppendError::NotAnEntry);
+        };
+        let shown = |id: &[u8]| String::from_utf8_lossy(id).into_owned();
+        if self.facts.ids.find(&id).is_some_and(|number| self.facts.entry_of(number).is_some()) {
+            return Err(AppendError::IdInUse { id: shown(&id) });
+        }
+        let parent = match field(line, "parentId") {
+            None | Some(b"null") => return Ok(id.into_owned()),
+            Some(parent) => text_of(parent).unwrap_or(std::borrow::Cow::Borrowed(parent)),
+        };
+        let known = self.facts.ids.find(&parent).is_some_and(|number| self.facts.entry_of(number).is_some());
+        if known { Ok(id.into_owned()) } else { Err(AppendError::UnknownParent { id: shown(&parent) }) }
+    }
+}

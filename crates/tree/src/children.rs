@@ -1,0 +1,87 @@
+//! What hangs from each entry, as flat lists.
+
+use std::collections::HashSet;
+
+use crate::index::{EntryNo, Index, Owner};
+
+/// The roots of a tree and the children of each entry.
+#[derive(Clone, Debug)]
+pub struct Children {
+    roots: Vec<EntryNo>,
+    /// Where each entry's children begin in `list`; the next one's beginning is their end.
+    starts: Vec<u32>,
+    list: Vec<EntryNo>,
+}
+
+impl Children {
+    /// As pi's and oh-my-pi's `getTree` arrange them: roots in the order of the file, children by their time, the
+    /// oldest first. An id that was used twice stands under each of its parents. Entries of a cycle are under each
+    /// other and under no root.
+    pub fn oldest_first(index: &Index) -> Self {
+        let in_tree = index.entries().filter(|entry| index.owner(*entry) == Owner::Tree);
+        let mut pairs: Vec<_> = in_tree.map(|entry| (index.parent(entry), index.canonical(entry))).collect();
+        if index.entries().any(|entry| index.canonical(entry) != entry) {
+            let mut seen = HashSet::new();
+            pairs.retain(|pair| seen.insert(*pair));
+        }
+        let mut children = Self::gather(index.len(), &pairs);
+        for at in 0..index.len() {
+            let range = children.starts[at] as usize..children.starts[at + 1] as usize;
+            let siblings = &mut children.list[range];
+            // Where a time cannot be read there is no order but the file's.
+            if siblings.len() > 1 && siblings.iter().all(|entry| index.time(*entry).is_some()) {
+                siblings.sort_by_key(|entry| index.time(*entry));
+            }
+        }
+        children
+    }
+
+    /// As `getChildren` gives them: in the order in which ids first appear in the file, each id under the parent of its
+    /// last entry. No entry is its own child.
+    pub fn in_file_order(index: &Index) -> Self {
+        let mut seen = vec![false; index.facts.ids.len()];
+        let mut pairs = Vec::with_capacity(index.len());
+        for entry in index.entries().filter(|entry| index.owner(*entry) == Owner::Tree) {
+            let id = index.record(entry).id.0 as usize;
+            if !std::mem::replace(&mut seen[id], true) {
+                let counts = index.canonical(entry);
+                pairs.push((index.parent(counts), counts));
+            }
+        }
+        Self::gather(index.len(), &pairs)
+    }
+
+    /// Entries without a parent in the file.
+    pub fn roots(&self) -> &[EntryNo] {
+        &self.roots
+    }
+
+    pub fn of(&self, entry: EntryNo) -> &[EntryNo] {
+        &self.list[self.starts[entry.as_usize()] as usize..self.starts[entry.as_usize() + 1] as usize]
+    }
+
+    /// Lays children out, those of one parent in the order in which they come.
+    fn gather(entries: usize, pairs: &[(Option<EntryNo>, EntryNo)]) -> Self {
+        let mut starts = vec![0u32; entries + 1];
+        for parent in pairs.iter().filter_map(|(parent, _)| *parent) {
+            starts[parent.as_usize() + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut roots = Vec::new();
+        let mut list = vec![EntryNo(0); starts.last().copied().unwrap_or(0) as usize];
+        let mut next = starts.clone();
+        for (parent, child) in pairs {
+            match parent {
+                None => roots.push(*child),
+                Some(parent) => {
+                    let place = &mut next[parent.as_usize()];
+                    list[*place as usize] = *child;
+                    *place += 1;
+                }
+            }
+        }
+        Self { roots, starts, list }
+    }
+}

@@ -1,0 +1,21 @@
+//! Why a log cannot be read at all. What is wrong inside one that can be read is [`Damage`](crate::Damage).
+
+use grove_fs::FsError;
+
+/// Why a log is not opened. Whatever the reason, it is never written to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    #[error("line {line} is not a session's header: this is no session log, and it is left as it is")]
+    NoHeader { line: u64 },
+    #[error("nothing in it is a session's header: this is no session log, and it is left as it is")]
+    NothingReadable,
+    #[error(
+        "its header says version {version}, and this Grove knows versions 1 to {}: use a newer Grove",
+        crate::VERSION
+    )]
+    UnknownVersion { version: String },
+    #[error("it has more entries or longer ids than an index can hold")]
+    TooLarge,
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}

@@ -1,0 +1,427 @@
+//! Reads a log's lines, in chunks of any size, and makes its index.
+
+use std::borrow::Cow;
+
+use crate::damage::DamageKind;
+use crate::error::LogError;
+use crate::header::{Header, Version, could_become_header, is_type};
+use crate::ids::IdNo;
+use crate::index::{Ending, Facts, Index, LeafMark, NO_TIME, NONE, Owner, Parent, Record};
+use crate::kind::Kind;
+use crate::links::Links;
+use crate::object::Object;
+use crate::scan::{Malformed, Reason, Scanner, Shape, lossy, text_of};
+use crate::time::milliseconds;
+
+/// How long a line may be. Longer ones are bad lines; the format's other readers cannot hold them either.
+pub const MAX_LINE: usize = 512 << 20;
+
+/// What begins the `customType` of Grove's own entries.
+pub const OWN_PREFIX: &str = "grove.";
+/// The `customType` of an entry that puts the leaf somewhere: `{"data":{"leafId":"…"}}`, or `null` for before the first.
+pub const LEAF_MARK: &str = "grove.leaf";
+
+/// Makes an index out of chunks. It holds one partial line at most.
+#[derive(Debug)]
+pub struct Indexer {
+    facts: Facts,
+    scanner: Scanner,
+    /// The beginning of a line whose end is still to come.
+    partial: Vec<u8>,
+    /// Where that line begins in the file.
+    line_offset: u64,
+    /// How much of a line that is too long has gone by.
+    too_long: u64,
+    version: Option<Version>,
+    /// The title line of oh-my-pi, until the header comes.
+    slot: Option<Vec<u8>>,
+    /// Why nothing more is read.
+    failed: Option<LogError>,
+}
+
+impl Default for Indexer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Indexer {
+    pub fn new() -> Self {
+        Self::on(Facts::empty())
+    }
+
+    /// Goes on where an index ends, with the bytes that were appended since. `None` where the index ends in the middle
+    /// of a line, or before the header.
+    pub fn resume(index: Index) -> Option<Self> {
+        let whole = index.facts.ending == Ending::Whole && index.facts.header.is_some();
+        whole.then(|| Self::on(index.facts))
+    }
+
+    pub(crate) fn on(facts: Facts) -> Self {
+        Self {
+            scanner: Scanner::default(),
+            partial: Vec::new(),
+            line_offset: facts.length,
+            too_long: 0,
+            version: facts.header.as_ref().map(|_| Version::Three),
+            slot: None,
+            failed: None,
+            facts,
+        }
+    }
+
+    /// The version that the header names, once that was read: below 3 the file is to be migrated
+    /// ([`migrate`](crate::migrate::migrate)) and there is no sense in going on.
+    pub fn version(&self) -> Option<u32> {
+        self.version.as_ref().and_then(Version::number)
+    }
+
+    /// Whether more bytes can change anything.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Takes the next bytes of the file.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        let mut rest = chunk;
+        while self.failed.is_none() {
+            let Some(end) = memchr::memchr(b'\n', rest) else { break };
+            let (line, after) = (&rest[..end], &rest[end + 1..]);
+            if self.too_long > 0 || self.partial.len() + line.len() > MAX_LINE {
+                self.pass_too_long(line.len());
+                self.end_too_long();
+            } else if self.partial.is_empty() {
+                self.line(line);
+            } else {
+                let mut whole = std::mem::take(&mut self.partial);
+                whole.extend_from_slice(line);
+                self.line(&whole);
+                whole.clear();
+                // The room is good for the next partial line, unless this one was out of the ordinary.
+                if whole.capacity() <= 1 << 20 {
+                    self.partial = whole;
+                }
+            }
+            rest = after;
+        }
+        if self.failed.is_some() {
+            return;
+        }
+        if self.too_long > 0 || self.partial.len() + rest.len() > MAX_LINE {
+            self.pass_too_long(rest.len());
+        } else {
+            self.partial.extend_from_slice(rest);
+        }
+    }
+
+    /// The index of what was fed.
+    pub fn finish(mut self) -> Result<Index, LogError> {
+        self.last_line();
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if self.facts.header.is_none() {
+            self.check_headerless()?;
+        }
+        let mut facts = self.facts;
+        facts.records.shrink_to_fit();
+        let links = Links::of(&facts);
+        Ok(Index { facts, links })
+    }
+
+    /// Without a header a file is a log only if it was cut off before the header's end.
+    fn check_headerless(&mut self) -> Result<(), LogError> {
+        if self.facts.length == 0 {
+            self.facts.damage.add(1, 0, DamageKind::Empty, || "the file is empty: it has no header yet".to_owned());
+            return Ok(());
+        }
+        let mut damage = self.facts.damage.told.iter();
+        let only_cut_off = damage.all(|one| matches!(one.kind, DamageKind::TornTail | DamageKind::NoFinalNewline));
+        let torn = matches!(self.facts.ending, Ending::Torn { .. });
+        let begins_well = match &self.slot {
+            Some(_) => !torn || could_become_header(&self.partial),
+            None => torn && self.line_offset == 0 && could_become_header(&self.partial),
+        };
+        if only_cut_off && begins_well { Ok(()) } else { Err(LogError::NothingReadable) }
+    }
+
+    /// Takes what stands after the last line feed.
+    fn last_line(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        if self.too_long > 0 {
+            self.facts.ending = Ending::Torn { offset: self.line_offset };
+            return self.end_too_long();
+        }
+        let line = std::mem::take(&mut self.partial);
+        let text = String::from_utf8_lossy(&line);
+        match self.scanner.scan(text.as_bytes(), |_, _| {}) {
+            Ok(Shape::Blank) => {
+                self.facts.length += line.len() as u64;
+                if !line.is_empty() {
+                    self.facts.ending = Ending::NoNewline;
+                }
+            }
+            Ok(Shape::Object) => {
+                let (number, offset) = (self.facts.lines + 1, self.line_offset);
+                self.line(&line);
+                // There was no line feed to count.
+                self.facts.length -= 1;
+                self.facts.ending = Ending::NoNewline;
+                self.facts.damage.add(number, offset, DamageKind::NoFinalNewline, || {
+                    "the last line has no line feed: what is appended would be glued to it".to_owned()
+                });
+            }
+            Ok(Shape::Null | Shape::Other) | Err(_) => {
+                let offset = self.line_offset;
+                self.facts.lines += 1;
+                self.facts.length += line.len() as u64;
+                self.facts.ending = Ending::Torn { offset };
+                let length = line.len();
+                self.facts.damage.add(self.facts.lines, offset, DamageKind::TornTail, || {
+                    format!("the last line was cut off after {length} bytes")
+                });
+                self.partial = line;
+            }
+        }
+    }
+
+    fn pass_too_long(&mut self, more: usize) {
+        self.too_long += (self.partial.len() + more) as u64;
+        self.partial = Vec::new();
+    }
+
+    fn end_too_long(&mut self) {
+        let length = std::mem::take(&mut self.too_long);
+        self.facts.lines += 1;
+        self.facts.damage.add(self.facts.lines, self.line_offset, DamageKind::TooLong, || {
+            format!("the line has {length} bytes, and {MAX_LINE} are the most that can be read")
+        });
+        let newline = u64::from(!matches!(self.facts.ending, Ending::Torn { .. }));
+        self.facts.length += length + newline;
+        self.line_offset = self.facts.length;
+    }
+
+    /// What was read so far, or why nothing more was.
+    pub(crate) fn into_facts(self) -> (Facts, Option<LogError>) {
+        (self.facts, self.failed)
+    }
+
+    /// Takes a line without its line feed.
+    pub(crate) fn line(&mut self, line: &[u8]) {
+        self.facts.lines += 1;
+        let place = Place { line: self.facts.lines, offset: self.line_offset, length: line.len() };
+        let text = match std::str::from_utf8(line) {
+            Ok(_) => Cow::Borrowed(line),
+            Err(_) => Cow::Owned(String::from_utf8_lossy(line).into_owned().into_bytes()),
+        };
+        if let Err(error) = self.fields(&text, place, matches!(text, Cow::Owned(_))) {
+            self.failed = Some(error);
+        }
+        self.facts.length += line.len() as u64 + 1;
+        self.line_offset = self.facts.length;
+    }
+
+    fn fields(&mut self, line: &[u8], place: Place, replaced: bool) -> Result<(), LogError> {
+        let mut fields = Fields::default();
+        let shape = self.scanner.scan(line, |name, value| fields.take(name, value));
+        let shape = match shape {
+            Ok(shape) => shape,
+            Err(Malformed { reason, at }) => {
+                let reason = match reason {
+                    // In the middle of a file a line that ends too early is one that something was written over.
+                    Reason::Ends => "it ends too early",
+                    other => other.text(),
+                };
+                self.tell(place, DamageKind::BadLine, || format!("{reason} (at its byte {at}): it is skipped"));
+                return Ok(());
+            }
+        };
+        match shape {
+            Shape::Blank => return Ok(()),
+            Shape::Null => {
+                self.tell(place, DamageKind::NotAnObject, || "the line is null: it is skipped".to_owned());
+                return Ok(());
+            }
+            Shape::Object | Shape::Other => {}
+        }
+        if replaced {
+            self.tell(place, DamageKind::NotText, || {
+                "it has bytes that are no text: they are read as replacement characters".to_owned()
+            });
+        }
+        let is_header = shape == Shape::Object && is_type(fields.kind, "session");
+        if self.facts.header.is_none() {
+            if is_header {
+                return self.header(line, &fields);
+            }
+            if self.slot.is_none() && is_type(fields.kind, "title") && fields.id.is_none() {
+                self.slot = Some(line.to_vec());
+                return Ok(());
+            }
+            return Err(LogError::NoHeader { line: place.line });
+        }
+        if is_header {
+            self.tell(place, DamageKind::SecondHeader, || "there is a header already: this one is ignored".to_owned());
+        } else if shape == Shape::Other {
+            self.tell(place, DamageKind::NotAnObject, || "it is JSON but no object: it is skipped".to_owned());
+        } else {
+            self.entry(&fields, place)?;
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, line: &[u8], fields: &Fields<'_>) -> Result<(), LogError> {
+        let version = Version::of(fields.version);
+        if let Version::Unknown(version) = version {
+            return Err(LogError::UnknownVersion { version });
+        }
+        self.version = Some(version);
+        self.facts.header = Some(Header { line: line.to_vec(), slot: self.slot.take() });
+        Ok(())
+    }
+
+    fn entry(&mut self, fields: &Fields<'_>, place: Place) -> Result<(), LogError> {
+        let Some(id) = fields.id.and_then(text_of).filter(|id| !id.is_empty()) else {
+            self.tell(place, DamageKind::NoId, || "it has no id, so it is no entry: it is skipped".to_owned());
+            return Ok(());
+        };
+        let parent = match fields.parent.map(|value| (value, text_of(value))) {
+            None | Some((b"null", _)) => Parent::None,
+            Some((_, None)) => Parent::Nonsense,
+            Some((_, Some(parent))) if parent.is_empty() => Parent::None,
+            Some((_, Some(parent))) => Parent::Id(self.parent_id(&parent)?),
+        };
+        let id = self.intern(&id)?;
+        let number = u32::try_from(self.facts.records.len()).map_err(|_| LogError::TooLarge)?;
+        let kind = fields.kind.and_then(text_of).map_or(Kind::Unknown, |kind| Kind::named(&kind));
+        let custom_type = fields.custom_type.filter(|_| kind == Kind::Custom).and_then(text_of);
+        let is_own = custom_type.as_ref().is_some_and(|name| name.starts_with(OWN_PREFIX.as_bytes()));
+        self.facts.records.push(Record {
+            offset: place.offset,
+            time: fields.timestamp.and_then(milliseconds).unwrap_or(NO_TIME),
+            length: u32::try_from(place.length).map_err(|_| LogError::TooLarge)?,
+            line: u32::try_from(place.line).unwrap_or(u32::MAX),
+            id,
+            parent,
+            kind,
+            owner: if is_own { Owner::Grove } else { Owner::Tree },
+        });
+        self.facts.note_entry(number);
+        if is_own {
+            if custom_type.as_deref() == Some(LEAF_MARK.as_bytes()) {
+                self.leaf_mark(fields, place)?;
+            }
+            return Ok(());
+        }
+        self.facts.leaf = LeafMark::LastEntry;
+        match kind {
+            Kind::Label => self.label(fields)?,
+            Kind::SessionInfo => self.facts.name = Some(trimmed(fields.name)),
+            Kind::TitleChange => self.facts.name = Some(trimmed(fields.title)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn label(&mut self, fields: &Fields<'_>) -> Result<(), LogError> {
+        let Some(target) = fields.target.and_then(text_of) else { return Ok(()) };
+        let target = self.intern(&target)?;
+        match fields.label.and_then(lossy).filter(|label| !label.is_empty()) {
+            Some(label) => self.facts.labels.insert(target.0, label),
+            None => self.facts.labels.remove(&target.0),
+        };
+        Ok(())
+    }
+
+    fn leaf_mark(&mut self, fields: &Fields<'_>, place: Place) -> Result<(), LogError> {
+        let Some(data) = fields.data.and_then(Object::parse) else { return Ok(()) };
+        let to = match data.get("leafId") {
+            Some(b"null") => None,
+            Some(value) => match text_of(value) {
+                Some(id) => Some(self.intern(&id)?),
+                None => return Ok(()),
+            },
+            None => return Ok(()),
+        };
+        let line = u32::try_from(place.line).unwrap_or(u32::MAX);
+        self.facts.leaf = LeafMark::Moved { to, line, offset: place.offset };
+        Ok(())
+    }
+
+    /// Most entries hang from the one before them.
+    fn parent_id(&mut self, parent: &[u8]) -> Result<IdNo, LogError> {
+        match self.facts.records.last() {
+            Some(last) if self.facts.ids.get(last.id) == parent => Ok(last.id),
+            _ => self.intern(parent),
+        }
+    }
+
+    fn intern(&mut self, id: &[u8]) -> Result<IdNo, LogError> {
+        let id = self.facts.ids.intern(id)?;
+        if id.0 as usize == self.facts.entry_of.len() {
+            self.facts.entry_of.push(NONE);
+        }
+        Ok(id)
+    }
+
+    fn tell(&mut self, place: Place, kind: DamageKind, message: impl FnOnce() -> String) {
+        self.facts.damage.add(place.line, place.offset, kind, message);
+    }
+}
+
+/// The index of a whole file. Versions below 3 are refused: see [`open`](crate::open).
+pub(crate) fn index(bytes: &[u8]) -> Result<Index, LogError> {
+    let mut indexer = Indexer::new();
+    indexer.feed(bytes);
+    indexer.finish()
+}
+
+/// Where a line stands.
+#[derive(Clone, Copy)]
+struct Place {
+    line: u64,
+    offset: u64,
+    length: usize,
+}
+
+/// The fields of a line that the index wants, as they stand there.
+#[derive(Default)]
+struct Fields<'a> {
+    kind: Option<&'a [u8]>,
+    id: Option<&'a [u8]>,
+    parent: Option<&'a [u8]>,
+    timestamp: Option<&'a [u8]>,
+    version: Option<&'a [u8]>,
+    custom_type: Option<&'a [u8]>,
+    data: Option<&'a [u8]>,
+    target: Option<&'a [u8]>,
+    label: Option<&'a [u8]>,
+    name: Option<&'a [u8]>,
+    title: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, name: &[u8], value: &'a [u8]) {
+        let field = match name {
+            b"type" => &mut self.kind,
+            b"id" => &mut self.id,
+            b"parentId" => &mut self.parent,
+            b"timestamp" => &mut self.timestamp,
+            b"version" => &mut self.version,
+            b"customType" => &mut self.custom_type,
+            b"data" => &mut self.data,
+            b"targetId" => &mut self.target,
+            b"label" => &mut self.label,
+            b"name" => &mut self.name,
+            b"title" => &mut self.title,
+            _ => return,
+        };
+        *field = Some(value);
+    }
+}
+
+fn trimmed(value: Option<&[u8]>) -> String {
+    value.and_then(lossy).map(|text| text.trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,70 @@
+//! A session's log: a tree of entries that only ever grows, in the version-3 format of pi and oh-my-pi.
+//!
+//! A log is a file of lines. The first is the header, each further one an entry with an `id` and the `parentId` that it
+//! hangs from; the *leaf* is where the next entry will hang, and the way from the root to it is the *branch*. The
+//! format, with what Grove adds to it, is described in `docs/format.md`.
+//!
+//! # What this crate owns
+//!
+//! - [`open`]: a log out of a file's bytes, as [`Log`]: its [`Index`], its lines, the [`Context`] that a model is given.
+//! - [`Indexer`] and [`Index`]: where each entry stands and what it hangs from, made in one pass over chunks of any
+//!   size. No body is kept, so that memory follows the number of entries and not their size.
+//!   [`Index::append`] takes in a line that is written to the log, if it fits there.
+//! - [`Damage`]: what is wrong in a log. Damage is data and never an error: whatever can be read is read.
+//! - [`migrate`](migrate::migrate): versions 1 and 2 to version 3. [`repair`](repair::repair): a copy without damage.
+//! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove.
+//! - [`side`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
+//!
+//! # What it never does
+//!
+//! It decodes no line that it need not understand: lines are bytes, unknown types and fields survive byte for byte, and
+//! a lone surrogate escape is legal. It never recurses over a tree, reads no clock and makes no ids. Outside [`store`] it
+//! does no I/O, and nothing here changes a log.
+//!
+//! # Example
+//!
+//! ```
+//! use grove_tree::{DamageKind, Rules, open};
+//!
+//! let file = br#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/"}
+//! {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"Hi"}}
+//! {"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"assi"#;
+//! let log = open(file.to_vec(), &mut || unreachable!("only version 1 lacks ids")).unwrap();
+//!
+//! let leaf = log.index().leaf().unwrap();
+//! assert_eq!(log.index().id(leaf), "a");
+//! assert_eq!(log.context(Rules::Grove, Some(leaf)).messages[0].json.get(), r#"{"role":"user","content":"Hi"}"#);
+//! let damage: Vec<_> = log.index().damage().iter().map(|damage| (damage.line, damage.kind)).collect();
+//! assert_eq!(damage, [(3, DamageKind::TornTail)]);
+//! ```
+
+mod append;
+mod children;
+mod context;
+mod damage;
+mod error;
+mod header;
+mod ids;
+mod index;
+mod indexer;
+mod kind;
+mod links;
+mod log;
+pub mod migrate;
+pub mod object;
+pub mod repair;
+pub mod scan;
+pub mod side;
+pub mod store;
+mod time;
+
+pub use append::AppendError;
+pub use children::Children;
+pub use context::{Context, ContextMessage, Model, Rules};
+pub use damage::{Damage, DamageKind, MAX_DAMAGE};
+pub use error::LogError;
+pub use header::{Header, VERSION};
+pub use index::{Ending, EntryNo, Index, Owner};
+pub use indexer::{Indexer, LEAF_MARK, MAX_LINE, OWN_PREFIX};
+pub use kind::Kind;
+pub use log::{Log, open};

@@ -1,0 +1,201 @@
+//! What follows from the entries of a log: what hangs from what, the leaf, and what is wrong with the tree.
+//!
+//! Nothing here recurses, and every walk ends: a tree of a million levels is as good as any other.
+
+use crate::damage::{DamageKind, DamageList};
+use crate::index::{EntryNo, Facts, LeafMark, NONE, Owner, Parent, Record};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Links {
+    /// What each entry hangs from, in the tree without Grove's own entries.
+    up: Vec<u32>,
+    /// The entries that are their own ancestors, in order; mostly there are none.
+    cyclic: Vec<u32>,
+    pub(crate) leaf: Option<EntryNo>,
+    pub(crate) damage: DamageList,
+}
+
+impl Links {
+    pub(crate) fn of(facts: &Facts) -> Self {
+        let mut damage = DamageList::default();
+        let up = hang(facts, &mut damage);
+        let cyclic = cycles(facts, &up, &mut damage);
+        let leaf = leaf(facts, &mut damage);
+        Self { up, cyclic, leaf, damage }
+    }
+
+    /// Takes in the last entry, whose id is new and whose parent is known.
+    pub(crate) fn append(&mut self, facts: &Facts) {
+        let Some(record) = facts.records.last() else { return };
+        let parent = match record.parent {
+            Parent::None | Parent::Nonsense => NONE,
+            Parent::Id(id) => facts.entry_of[id.0 as usize],
+        };
+        let is_own = parent != NONE && facts.records[parent as usize].owner == Owner::Grove;
+        self.up.push(if is_own { self.up[parent as usize] } else { parent });
+        // What is wrong with the leaf is told last, and told anew.
+        self.damage.told.pop_if(|last| last.kind == DamageKind::UnknownLeaf);
+        self.leaf = leaf(facts, &mut self.damage);
+    }
+
+    pub(crate) fn up(&self, entry: EntryNo) -> Option<EntryNo> {
+        Some(self.up[entry.as_usize()]).filter(|up| *up != NONE).map(EntryNo)
+    }
+
+    pub(crate) fn is_cyclic(&self, entry: EntryNo) -> bool {
+        self.cyclic.binary_search(&entry.0).is_ok()
+    }
+
+    /// An entry and everything above it. In a cycle every entry comes once.
+    pub(crate) fn upwards(&self, entry: EntryNo) -> impl Iterator<Item = EntryNo> {
+        let mut into_cycle = None;
+        let mut next = Some(entry);
+        std::iter::from_fn(move || {
+            let entry = next?;
+            next = self.up(entry);
+            if !self.cyclic.is_empty() {
+                if into_cycle.is_none() && self.is_cyclic(entry) {
+                    into_cycle = Some(entry);
+                }
+                next = next.filter(|next| Some(*next) != into_cycle);
+            }
+            Some(entry)
+        })
+    }
+}
+
+fn tell(damage: &mut DamageList, record: &Record, kind: DamageKind, message: impl FnOnce() -> String) {
+    damage.add(u64::from(record.line), record.offset, kind, message);
+}
+
+fn id_of(facts: &Facts, record: &Record) -> String {
+    String::from_utf8_lossy(facts.ids.get(record.id)).into_owned()
+}
+
+/// Finds for each entry what it hangs from.
+fn hang(facts: &Facts, damage: &mut DamageList) -> Vec<u32> {
+    let mut up = Vec::with_capacity(facts.records.len());
+    for (at, record) in facts.records.iter().enumerate() {
+        let last = facts.entry_of[record.id.0 as usize];
+        if last as usize != at {
+            let of_last = facts.records[last as usize].line;
+            tell(damage, record, DamageKind::DuplicateId, || {
+                format!("entry {} comes again in line {of_last}, and the last one counts", id_of(facts, record))
+            });
+        }
+        up.push(match record.parent {
+            Parent::None => NONE,
+            Parent::Nonsense => {
+                tell(damage, record, DamageKind::Orphan, || {
+                    format!("entry {} has a parentId that is no id: it is a root", id_of(facts, record))
+                });
+                NONE
+            }
+            Parent::Id(id) if id == record.id => {
+                tell(damage, record, DamageKind::SelfParent, || {
+                    format!("entry {} is its own parent: it is a root", id_of(facts, record))
+                });
+                NONE
+            }
+            Parent::Id(id) => {
+                let parent = facts.entry_of[id.0 as usize];
+                if parent == NONE {
+                    tell(damage, record, DamageKind::Orphan, || {
+                        let parent = String::from_utf8_lossy(facts.ids.get(id));
+                        format!(
+                            "entry {} hangs from {parent}, which is not in the file: it is a root",
+                            id_of(facts, record)
+                        )
+                    });
+                }
+                parent
+            }
+        });
+    }
+    step_over_own(facts, &mut up);
+    up
+}
+
+/// Lets what hangs from an entry of Grove's own hang from what that one hangs from.
+fn step_over_own(facts: &Facts, up: &mut [u32]) {
+    let is_own = |entry: u32| entry != NONE && facts.records[entry as usize].owner == Owner::Grove;
+    for at in 0..up.len() {
+        if !is_own(up[at]) {
+            continue;
+        }
+        let mut end = up[at];
+        // Each step goes to another of them, unless they are a cycle: then there is nothing to hang from.
+        let mut steps = 0;
+        let mut passed = Vec::new();
+        while is_own(end) && steps <= up.len() {
+            passed.push(end);
+            end = up[end as usize];
+            steps += 1;
+        }
+        if is_own(end) || end == at as u32 {
+            end = NONE;
+        }
+        // Those in between hang from the same, so that no chain is walked twice.
+        up[at] = end;
+        passed.iter().filter(|own| **own != end).for_each(|own| up[*own as usize] = end);
+    }
+}
+
+/// Finds the entries that are their own ancestors.
+fn cycles(facts: &Facts, up: &[u32], damage: &mut DamageList) -> Vec<u32> {
+    // Where every entry stands after what it hangs from there can be none.
+    if up.iter().enumerate().all(|(at, up)| *up == NONE || (*up as usize) < at) {
+        return Vec::new();
+    }
+    let mut cyclic = Vec::new();
+    // The walk in which each entry was seen, counted from 1.
+    let mut seen = vec![0u32; up.len()];
+    for start in 0..up.len() as u32 {
+        let mut entry = start;
+        while entry != NONE && seen[entry as usize] == 0 {
+            seen[entry as usize] = start + 1;
+            entry = up[entry as usize];
+        }
+        if entry == NONE || seen[entry as usize] != start + 1 {
+            continue;
+        }
+        let first = entry;
+        loop {
+            cyclic.push(entry);
+            entry = up[entry as usize];
+            if entry == first {
+                break;
+            }
+        }
+    }
+    cyclic.sort_unstable();
+    for entry in &cyclic {
+        let record = &facts.records[*entry as usize];
+        tell(damage, record, DamageKind::Cycle, || {
+            format!("entry {} is its own ancestor: branches end where they would meet themselves", id_of(facts, record))
+        });
+    }
+    cyclic
+}
+
+fn leaf(facts: &Facts, damage: &mut DamageList) -> Option<EntryNo> {
+    let last = || {
+        let last = facts.records.iter().rposition(|record| record.owner == Owner::Tree)?;
+        facts.entry_of(facts.records[last].id)
+    };
+    match facts.leaf {
+        LeafMark::LastEntry => last(),
+        LeafMark::Moved { to: None, .. } => None,
+        LeafMark::Moved { to: Some(id), line, offset } => {
+            let found = facts.entry_of(id).filter(|entry| facts.records[entry.as_usize()].owner == Owner::Tree);
+            if found.is_some() {
+                return found;
+            }
+            damage.add(u64::from(line), offset, DamageKind::UnknownLeaf, || {
+                let id = String::from_utf8_lossy(facts.ids.get(id));
+                format!("the leaf was put on {id}, which is no entry of the tree: the last entry is the leaf")
+            });
+            last()
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Versions 1 and 2 become version 3.
+//!
+//! A migration is a function from a file's bytes to a file's bytes. Whoever loads an old log keeps the result in memory
+//! and writes it, to another file that then takes the old one's name, when something is first to be written. Lines that
+//! cannot be read are taken over as they are, so that nothing is lost and lines keep their numbers.
+
+use crate::error::LogError;
+use crate::header::{VERSION, Version, is_type};
+use crate::object::Object;
+use crate::object::quoted;
+
+/// An old log as version 3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The version of the file.
+    pub from: u32,
+    /// The file as version 3.
+    pub bytes: Vec<u8>,
+}
+
+/// Brings a log of version 1 or 2 to version 3; `None` where it is version 3 already. Ids of version 1's entries come
+/// from `new_id`, one call for each in the order of the file.
+pub fn migrate(bytes: &[u8], new_id: &mut dyn FnMut() -> String) -> Result<Option<Migration>, LogError> {
+    let mut lines = Lines::split(bytes);
+    let Some(version) = lines.version()? else { return Ok(None) };
+    let from = match version {
+        Version::One => {
+            lines.give_ids(new_id);
+            1
+        }
+        Version::Two => 2,
+        Version::Three | Version::Unknown(_) => return Ok(None),
+    };
+    lines.rename_hook_messages();
+    Ok(Some(Migration { from, bytes: lines.render() }))
+}
+
+/// A file's lines.
+struct Lines<'a> {
+    lines: Vec<Line<'a>>,
+    /// Whether the last one has a line feed.
+    ends_whole: bool,
+}
+
+enum Line<'a> {
+    /// What is taken over as it is: blank, bad, or oh-my-pi's title line.
+    Raw(&'a [u8]),
+    /// JSON that is no object. It counts where lines are counted.
+    Value(&'a [u8]),
+    Object {
+        raw: &'a [u8],
+        object: Object<'a>,
+        changed: bool,
+    },
+}
+
+impl<'a> Lines<'a> {
+    fn split(bytes: &'a [u8]) -> Self {
+        let ends_whole = bytes.is_empty() || bytes.ends_with(b"\n");
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let mut before_header = true;
+        let lines = bytes.split(|byte| *byte == b'\n').map(|raw| match Object::parse(raw) {
+            Some(object) if before_header && object.is("type", "title") => Line::Raw(raw),
+            Some(object) => {
+                before_header = false;
+                Line::Object { raw, object, changed: false }
+            }
+            None => match serde_json::from_slice::<Option<serde::de::IgnoredAny>>(raw) {
+                Ok(Some(_)) => Line::Value(raw),
+                Ok(None) | Err(_) => Line::Raw(raw),
+            },
+        });
+        Self { lines: lines.collect(), ends_whole }
+    }
+
+    /// What the header says, where the first line that can be read is one.
+    fn version(&self) -> Result<Option<Version>, LogError> {
+        let first = self.lines.iter().position(|line| !matches!(line, Line::Raw(_)));
+        let Some(first) = first else { return Ok(None) };
+        match &self.lines[first] {
+            Line::Object { object, .. } if is_header(object) => match Version::of(object.get("version")) {
+                Version::Unknown(version) => Err(LogError::UnknownVersion { version }),
+                version => Ok(Some(version)),
+            },
+            _ => Err(LogError::NoHeader { line: first as u64 + 1 }),
+        }
+    }
+
+    /// Version 1 to 2: entries get ids and hang from the one before, and a compaction names what it keeps by id.
+    fn give_ids(&mut self, new_id: &mut dyn FnMut() -> String) {
+        let counted: Vec<usize> = (0..self.lines.len()).filter(|at| !matches!(self.lines[*at], Line::Raw(_))).collect();
+        let mut parent = b"null".to_vec();
+        for at in 0..self.lines.len() {
+            let Line::Object { object, changed, .. } = &mut self.lines[at] else { continue };
+            if is_header(object) {
+                continue;
+            }
+            let id = quoted(new_id().as_bytes());
+            object.set("id", id.clone());
+            object.set("parentId", std::mem::replace(&mut parent, id));
+            *changed = true;
+            let index = object.get("firstKeptEntryIndex").and_then(number).filter(|_| object.is("type", "compaction"));
+            let Some(index) = index else { continue };
+            // Lines are counted as they stood then: entries further down have no new id yet.
+            let kept = whole(index).and_then(|index| counted.get(index)).and_then(|line| match &self.lines[*line] {
+                Line::Object { object, .. } if !is_header(object) => Some(object.get("id").map(<[u8]>::to_vec)),
+                _ => None,
+            });
+            let Line::Object { object, .. } = &mut self.lines[at] else { continue };
+            match kept {
+                Some(Some(id)) => object.set("firstKeptEntryId", id),
+                Some(None) => object.remove("firstKeptEntryId"),
+                None => {}
+            }
+            object.remove("firstKeptEntryIndex");
+        }
+    }
+
+    /// Version 2 to 3: messages of hooks are custom messages.
+    fn rename_hook_messages(&mut self) {
+        for line in &mut self.lines {
+            let Line::Object { object, changed, .. } = line else { continue };
+            if is_header(object) {
+                object.set("version", VERSION.to_string());
+                *changed = true;
+                continue;
+            }
+            let renamed = object.get("message").filter(|_| object.is("type", "message")).and_then(|message| {
+                let mut message = Object::parse(message).filter(|message| message.is("role", "hookMessage"))?;
+                message.set("role", br#""custom""#);
+                Some(message.render())
+            });
+            if let Some(message) = renamed {
+                object.set("message", message);
+                *changed = true;
+            }
+        }
+    }
+
+    fn render(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            match line {
+                Line::Object { object, changed: true, .. } => out.extend(object.render()),
+                Line::Object { raw, .. } | Line::Raw(raw) | Line::Value(raw) => out.extend_from_slice(raw),
+            }
+            if at + 1 < self.lines.len() || self.ends_whole {
+                out.push(b'\n');
+            }
+        }
+        out
+    }
+}
+
+fn is_header(object: &Object<'_>) -> bool {
+    is_type(object.get("type"), "session")
+}
+
+fn number(value: &[u8]) -> Option<f64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+fn whole(number: f64) -> Option<usize> {
+    (number >= 0.0 && number.fract() == 0.0 && number < 1e15).then_some(number as usize)
+}

@@ -1,0 +1,93 @@
+//! A mended copy of a damaged log.
+
+use std::collections::HashSet;
+
+use crate::damage::DamageKind;
+use crate::header::is_type;
+use crate::index::{EntryNo, Owner, Parent};
+use crate::indexer::LEAF_MARK;
+use crate::log::Log;
+use crate::object::{Object, field, quoted};
+
+/// Renders a log without its damage: what cannot be read is left out, of several entries with one id the last stays,
+/// and entries whose parent is missing, or that are their own ancestors, become roots. The tree and every branch are
+/// the same as before (in a cycle the first entry of the file becomes the root). Lines that are sound stay as they are.
+pub fn repair(log: &Log) -> Vec<u8> {
+    let index = log.index();
+    let mut to_root = HashSet::new();
+    for entry in index.entries() {
+        let record = index.record(entry);
+        let lost = match record.parent {
+            Parent::None => false,
+            Parent::Nonsense => true,
+            Parent::Id(id) => id == record.id || index.facts.entry_of(id).is_none(),
+        };
+        if lost {
+            to_root.insert(entry);
+        }
+    }
+    open_cycles(log, &mut to_root);
+    // Where a leaf mark names nothing, the last entry is the leaf: the marks after it then say so.
+    let leaf_is_unknown = index.damage().iter().any(|one| one.kind == DamageKind::UnknownLeaf);
+    let last = index.entries().rev().find(|entry| index.owner(*entry) == Owner::Tree);
+    let is_mark = |entry: EntryNo| is_type(field(log.line(entry), "customType"), LEAF_MARK);
+    let is_bad_mark = |entry: EntryNo| leaf_is_unknown && Some(entry) > last && is_mark(entry);
+    let leaf_id =
+        index.leaf().map_or_else(|| b"null".to_vec(), |leaf| quoted(index.facts.ids.get(index.record(leaf).id)));
+
+    let mut out = Vec::with_capacity(log.bytes().len());
+    if let Some(header) = index.header() {
+        for line in header.slot.iter().chain([&header.line]) {
+            push_line(&mut out, line);
+        }
+    }
+    for entry in index.entries() {
+        if index.canonical(entry) != entry {
+            continue;
+        }
+        let text = String::from_utf8_lossy(log.line(entry));
+        let (to_root, bad_mark) = (to_root.contains(&entry), is_bad_mark(entry));
+        match (to_root || bad_mark).then(|| Object::parse(text.as_bytes())).flatten() {
+            None => push_line(&mut out, text.as_bytes()),
+            Some(mut object) => {
+                if to_root {
+                    object.set("parentId", "null");
+                }
+                if bad_mark {
+                    object.set("data", [br#"{"leafId":"#.as_slice(), &leaf_id, b"}"].concat());
+                }
+                push_line(&mut out, &object.render());
+            }
+        }
+    }
+    out
+}
+
+/// In each cycle the first entry of the file becomes a root.
+fn open_cycles(log: &Log, to_root: &mut HashSet<EntryNo>) {
+    let index = log.index();
+    let mut seen = HashSet::new();
+    for entry in index.entries().filter(|entry| index.links.is_cyclic(*entry)) {
+        if seen.contains(&entry) {
+            continue;
+        }
+        seen.extend(index.links.upwards(entry));
+        to_root.insert(entry);
+    }
+    // A chain of Grove's own entries may be a cycle that the tree does not see.
+    for entry in index.entries().filter(|entry| index.owner(*entry) == Owner::Grove) {
+        if index.parent(entry).is_none() && !matches!(index.record(entry).parent, Parent::None) {
+            to_root.insert(entry);
+        }
+    }
+}
+
+fn push_line(out: &mut Vec<u8>, line: &[u8]) {
+    out.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+    out.push(b'\n');
+}
+
+/// The name of a mended copy.
+pub fn repaired_name(name: &str) -> String {
+    format!("{}.repaired.jsonl", name.strip_suffix(".jsonl").unwrap_or(name))
+}

@@ -1,0 +1,434 @@
+//! One pass over a line: is it JSON, and what are its top-level fields?
+//!
+//! Loading a log needs four fields of each line and the certainty that the line is whole. Everything else stays bytes,
+//! so nothing is decoded: strings are only stepped over, a lone surrogate escape is as good as any other, and nothing
+//! is allocated. The walk keeps its own stack of brackets and never recurses.
+//!
+//! What is accepted is what `serde_json` accepts as a raw value (a property test says so), up to [`MAX_DEPTH`].
+
+use std::borrow::Cow;
+
+/// How deep a line may be nested. Deeper ones are bad lines.
+pub const MAX_DEPTH: usize = 4096;
+
+/// What a well-formed line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Object,
+    Null,
+    /// A number, a text, a list, `true` or `false`.
+    Other,
+    /// Nothing but white space.
+    Blank,
+}
+
+/// Where a line stops being JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    pub at: usize,
+    pub reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The line ends in the middle of something.
+    Ends,
+    Unexpected,
+    ControlCharacter,
+    BadEscape,
+    BadNumber,
+    TooDeep,
+    /// The line goes on after its value.
+    Trailing,
+}
+
+impl Reason {
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::Ends => "it ends too early",
+            Reason::Unexpected => "it is not JSON",
+            Reason::ControlCharacter => "a text has a control character in it",
+            Reason::BadEscape => "a text has a bad escape in it",
+            Reason::BadNumber => "a number is not one",
+            Reason::TooDeep => "it is nested too deep",
+            Reason::Trailing => "it goes on after its value",
+        }
+    }
+}
+
+/// Scans lines. It holds the stack of open brackets, so one is used for many lines.
+#[derive(Debug)]
+pub struct Scanner {
+    /// One bit for each open bracket: set for an object, clear for a list.
+    open: [u64; MAX_DEPTH / 64],
+}
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self { open: [0; MAX_DEPTH / 64] }
+    }
+}
+
+impl Scanner {
+    /// Scans a line without its line feed and shows each top-level field: its name, and its value as it stands there.
+    /// Fields come in their order; of several with one name the last is the one that counts.
+    pub fn scan<'a>(
+        &mut self,
+        line: &'a [u8],
+        mut field: impl FnMut(&Cow<'a, [u8]>, &'a [u8]),
+    ) -> Result<Shape, Malformed> {
+        let start = white(line, 0);
+        let shape = match line.get(start) {
+            None => return Ok(Shape::Blank),
+            Some(b'{') => Shape::Object,
+            Some(b'n') => Shape::Null,
+            Some(_) => Shape::Other,
+        };
+        let mut at = start;
+        if shape == Shape::Object {
+            at = white(line, at + 1);
+            if line.get(at) == Some(&b'}') {
+                at += 1;
+            } else {
+                loop {
+                    let (name, value) = name(line, at)?;
+                    let end = self.value(line, value)?;
+                    field(&name, &line[value..end]);
+                    at = white(line, end);
+                    match line.get(at) {
+                        Some(b',') => at = white(line, at + 1),
+                        Some(b'}') => break,
+                        other => return Err(unexpected(other, at)),
+                    }
+                }
+                at += 1;
+            }
+        } else {
+            at = self.value(line, at)?;
+        }
+        match white(line, at) {
+            end if end == line.len() => Ok(shape),
+            at => Err(Malformed { at, reason: Reason::Trailing }),
+        }
+    }
+
+    /// Steps over a value and gives the place after it.
+    fn value(&mut self, line: &[u8], start: usize) -> Result<usize, Malformed> {
+        let mut at = start;
+        let mut depth = 0;
+        loop {
+            // A value begins here.
+            at = match line.get(at) {
+                Some(b'"') => text(line, at + 1)?,
+                Some(b'{') => match white(line, at + 1) {
+                    next if line.get(next) == Some(&b'}') => next + 1,
+                    next => {
+                        self.push(&mut depth, true, at)?;
+                        at = field_name(line, next)?;
+                        continue;
+                    }
+                },
+                Some(b'[') => match white(line, at + 1) {
+                    next if line.get(next) == Some(&b']') => next + 1,
+                    next => {
+                        self.push(&mut depth, false, at)?;
+                        at = next;
+                        continue;
+                    }
+                },
+                Some(b't') => word(line, at, b"true")?,
+                Some(b'f') => word(line, at, b"false")?,
+                Some(b'n') => word(line, at, b"null")?,
+                Some(b'-' | b'0'..=b'9') => number(line, at)?,
+                other => return Err(unexpected(other, at)),
+            };
+            // It ended here, and maybe what it is in.
+            loop {
+                if depth == 0 {
+                    return Ok(at);
+                }
+                at = white(line, at);
+                let in_object = self.open[(depth - 1) / 64] >> ((depth - 1) % 64) & 1 == 1;
+                match (line.get(at), in_object) {
+                    (Some(b','), true) => {
+                        at = field_name(line, white(line, at + 1))?;
+                        break;
+                    }
+                    (Some(b','), false) => {
+                        at = white(line, at + 1);
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        depth -= 1;
+                        at += 1;
+                    }
+                    (other, _) => return Err(unexpected(other, at)),
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, depth: &mut usize, object: bool, at: usize) -> Result<(), Malformed> {
+        // The line's own bracket is the first.
+        if *depth + 1 >= MAX_DEPTH {
+            return Err(Malformed { at, reason: Reason::TooDeep });
+        }
+        let (place, bit) = (*depth / 64, 1 << (*depth % 64));
+        if object {
+            self.open[place] |= bit;
+        } else {
+            self.open[place] &= !bit;
+        }
+        *depth += 1;
+        Ok(())
+    }
+}
+
+/// The bytes of a JSON text, if a value is one: as they are where it has no escapes. A lone surrogate becomes the three
+/// bytes that UTF-8 would have for it.
+pub fn text_of(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    match memchr::memchr(b'\\', inner) {
+        None => Some(Cow::Borrowed(inner)),
+        Some(_) => Some(Cow::Owned(unescape(inner))),
+    }
+}
+
+/// A text of a log for people: what is not Unicode in it is replaced.
+pub fn lossy(value: &[u8]) -> Option<String> {
+    text_of(value).map(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A field's name, and the place of its value.
+fn name(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), Malformed> {
+    if line.get(at) != Some(&b'"') {
+        return Err(unexpected(line.get(at), at));
+    }
+    let end = text(line, at + 1)?;
+    let name = text_of(&line[at..end]).unwrap_or_default();
+    Ok((name, colon(line, end)?))
+}
+
+/// Steps over a field's name and gives the place of its value.
+fn field_name(line: &[u8], at: usize) -> Result<usize, Malformed> {
+    match line.get(at) {
+        Some(b'"') => colon(line, text(line, at + 1)?),
+        other => Err(unexpected(other, at)),
+    }
+}
+
+fn colon(line: &[u8], at: usize) -> Result<usize, Malformed> {
+    let at = white(line, at);
+    match line.get(at) {
+        Some(b':') => Ok(white(line, at + 1)),
+        other => Err(unexpected(other, at)),
+    }
+}
+
+fn unexpected(byte: Option<&u8>, at: usize) -> Malformed {
+    let reason = if byte.is_some() { Reason::Unexpected } else { Reason::Ends };
+    Malformed { at, reason }
+}
+
+#[inline]
+fn white(line: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Steps over a text whose opening quote is behind us.
+#[inline]
+fn text(line: &[u8], start: usize) -> Result<usize, Malformed> {
+    let mut at = start;
+    loop {
+        at = plain(line, at);
+        match line.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => at = escape(line, at + 1)?,
+            Some(_) => return Err(Malformed { at, reason: Reason::ControlCharacter }),
+            None => return Err(Malformed { at, reason: Reason::Ends }),
+        }
+    }
+}
+
+fn escape(line: &[u8], at: usize) -> Result<usize, Malformed> {
+    match line.get(at) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
+        Some(b'u') => match line.get(at + 1..at + 5) {
+            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => Ok(at + 5),
+            Some(_) => Err(Malformed { at, reason: Reason::BadEscape }),
+            None => Err(Malformed { at, reason: Reason::Ends }),
+        },
+        Some(_) => Err(Malformed { at, reason: Reason::BadEscape }),
+        None => Err(Malformed { at, reason: Reason::Ends }),
+    }
+}
+
+/// The first place from `at` on with a quote, a backslash or a control character, or the line's end.
+#[inline]
+fn plain(line: &[u8], start: usize) -> usize {
+    let mut at = start;
+    // Most texts are short: two words decide them. Long ones are run through in blocks, which the compiler makes
+    // wide; the word then says where in the block.
+    loop {
+        for _ in 0..2 {
+            let Some(word) = line.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
+                while line.get(at).is_some_and(|byte| !is_special(*byte)) {
+                    at += 1;
+                }
+                return at;
+            };
+            let hits = special_bytes(u64::from_le_bytes(*word));
+            if hits != 0 {
+                return at + (hits.trailing_zeros() / 8) as usize;
+            }
+            at += 8;
+        }
+        while let Some(block) = line.get(at..).and_then(|rest| rest.first_chunk::<32>()) {
+            let hit = block.iter().fold(0, |hit, byte| hit | u8::from(is_special(*byte)));
+            if hit != 0 {
+                break;
+            }
+            at += 32;
+        }
+    }
+}
+
+#[inline]
+fn is_special(byte: u8) -> bool {
+    (byte == b'"') | (byte == b'\\') | (byte < 0x20)
+}
+
+/// Marks the special bytes of a word. Marks above the lowest one may be wrong.
+#[inline]
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+    zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64)) | control
+}
+
+fn word(line: &[u8], at: usize, word: &[u8]) -> Result<usize, Malformed> {
+    let rest = &line[at..];
+    if rest.starts_with(word) {
+        return Ok(at + word.len());
+    }
+    let reason = if word.starts_with(rest) { Reason::Ends } else { Reason::Unexpected };
+    Err(Malformed { at, reason })
+}
+
+fn number(line: &[u8], start: usize) -> Result<usize, Malformed> {
+    let digits = |from: usize| from + line[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let bad = |at: usize| {
+        let reason = if at < line.len() { Reason::BadNumber } else { Reason::Ends };
+        Malformed { at, reason }
+    };
+    let first = if line.get(start) == Some(&b'-') { start + 1 } else { start };
+    let mut at = match line.get(first) {
+        Some(b'0') => first + 1,
+        Some(b'1'..=b'9') => digits(first),
+        _ => return Err(bad(first)),
+    };
+    // A zero stands alone.
+    if line.get(first) == Some(&b'0') && line.get(at).is_some_and(u8::is_ascii_digit) {
+        return Err(bad(at));
+    }
+    if line.get(at) == Some(&b'.') {
+        let end = digits(at + 1);
+        if end == at + 1 {
+            return Err(bad(end));
+        }
+        at = end;
+    }
+    if let Some(b'e' | b'E') = line.get(at) {
+        let exponent = if let Some(b'+' | b'-') = line.get(at + 1) { at + 2 } else { at + 1 };
+        let end = digits(exponent.min(line.len()));
+        if end == exponent.min(line.len()) {
+            return Err(bad(end));
+        }
+        at = end;
+    }
+    Ok(at)
+}
+
+/// What the inside of a scanned text says.
+fn unescape(inner: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(inner.len());
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', &inner[at..]) {
+        out.extend_from_slice(&inner[at..at + next]);
+        at += next + 1;
+        let Some(kind) = inner.get(at) else { return out };
+        at += 1;
+        match kind {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'u' => {
+                let mut unit = hex(inner, at);
+                at = (at + 4).min(inner.len());
+                if (0xd800..0xdc00).contains(&unit) && inner.get(at..at + 2) == Some(b"\\u") {
+                    let low = hex(inner, at + 2);
+                    if (0xdc00..0xe000).contains(&low) {
+                        unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                        at = (at + 6).min(inner.len());
+                    }
+                }
+                match char::from_u32(unit) {
+                    Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+                    None => {
+                        out.extend([0xe0 | (unit >> 12) as u8, 0x80 | (unit >> 6 & 63) as u8, 0x80 | (unit & 63) as u8])
+                    }
+                }
+            }
+            itself => out.push(*itself),
+        }
+    }
+    out.extend_from_slice(&inner[at..]);
+    out
+}
+
+fn hex(inner: &[u8], at: usize) -> u32 {
+    let digits = inner.get(at..at + 4).unwrap_or_default();
+    digits.iter().fold(0, |value, digit| value << 4 | (*digit as char).to_digit(16).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_shown_as_they_stand() {
+        let line = br#" { "a" : [1, {"a":2}] ,"b\u0062":"\ud800", "a":null }"#;
+        let mut fields = Vec::new();
+        let shape = Scanner::default().scan(line, |name, value| fields.push((name.to_vec(), value.to_vec())));
+        assert_eq!(shape, Ok(Shape::Object));
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (text(name), text(value))).collect();
+        let expected = [("a", r#"[1, {"a":2}]"#), ("bb", r#""\ud800""#), ("a", "null")];
+        assert_eq!(fields, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+        assert_eq!(Scanner::default().scan(&nested(MAX_DEPTH), |_, _| {}), Ok(Shape::Other));
+        let error = Scanner::default().scan(&nested(MAX_DEPTH + 1), |_, _| {}).unwrap_err();
+        assert_eq!(error.reason, Reason::TooDeep);
+        let endless = vec![b'['; 10_000_000];
+        assert!(Scanner::default().scan(&endless, |_, _| {}).is_err());
+    }
+
+    #[test]
+    fn a_lone_surrogate_keeps_its_value() {
+        assert_eq!(text_of(br#""\ud83c\udf32""#).unwrap().as_ref(), "🌲".as_bytes());
+        assert_eq!(text_of(br#""\ud83c""#).unwrap().as_ref(), [0xed, 0xa0, 0xbc]);
+        assert_eq!(text_of(br#""a\n\/""#).unwrap().as_ref(), b"a\n/");
+        assert_eq!(text_of(b"12"), None);
+    }
+}

@@ -1,0 +1,17 @@
+//! Tests of the log's readers. Each is named after the rule that it guards.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
+
+mod append;
+mod context;
+mod damage;
+mod golden;
+mod law;
+mod migration;
+mod own;
+mod samples;
+mod scanner;
+mod side;
+mod store;
+mod support;
+mod tree;
