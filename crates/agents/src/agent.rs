@@ -14,6 +14,12 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Starts the agent for one session. It may take long; the session is `creating` meanwhile.
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError>;
+
+    /// Whether its sessions can go on with a turn that waited for a person when the host ended
+    /// ([`AgentSession::resume`]).
+    fn can_resume(&self) -> bool {
+        false
+    }
 }
 
 /// An agent at work for one session.
@@ -23,6 +29,12 @@ pub trait AgentSession: Send + Sync + 'static {
     ///
     /// The host drops the future of a turn that was cancelled, after [`AgentSession::cancel`].
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError>;
+
+    /// Goes on with a turn that waited for a person when the host ended, and runs it to its end. Called only where the
+    /// agent can ([`Agent::can_resume`]); what was reported before is there already and is not reported again.
+    async fn resume(&self, _prompt: Prompt, _waiting: Vec<Waiting>, _turn: TurnSink) -> Result<(), AgentError> {
+        Err(AgentError::Turn("this agent cannot go on with a turn".to_owned()))
+    }
 
     /// The turn was cancelled: whatever works for it elsewhere is to stop.
     async fn cancel(&self, turn: &TurnId);
@@ -45,6 +57,22 @@ pub struct Prompt {
     pub message: Message,
     /// The model of this turn: the message's, else the session's.
     pub model: Option<ModelId>,
+}
+
+/// A question that was open when the host ended, and where its answer will come from.
+#[derive(Debug)]
+pub struct Waiting {
+    pub request: RequestId,
+    pub awaits: Awaits,
+}
+
+/// What is awaited.
+#[derive(Debug)]
+pub enum Awaits {
+    /// Leave to run a tool call.
+    Permission(ToolCallId, oneshot::Receiver<Decision>),
+    /// A person's answer.
+    Question(oneshot::Receiver<InputResponse>),
 }
 
 /// Why an agent could not do what was asked.

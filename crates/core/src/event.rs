@@ -1,18 +1,22 @@
 //! What can happen. Events are finer than any dialect's actions: each maps, in each dialect, to one action or to none.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::*;
 use crate::state::*;
 use crate::turn::*;
 
 /// Something that happened, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Event {
     pub at: Timestamp,
     pub change: Change,
 }
 
 /// Where it happened, and what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Change {
     Root(RootEvent),
     Session(SessionId, SessionEvent),
@@ -29,13 +33,15 @@ impl Change {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RootEvent {
     AgentsChanged(Vec<AgentInfo>),
     ActiveSessionsChanged(u32),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum SessionEvent {
     /// The session stands in state, its agent not yet.
     Created(Box<NewSession>),
@@ -55,7 +61,8 @@ pub enum SessionEvent {
     InputNeededRemoved(RequestId),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ChatEvent {
     TurnStarted {
         turn: TurnId,
@@ -194,7 +201,8 @@ impl ChatEvent {
 }
 
 /// A tool call at its beginning.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct NewToolCall {
     pub id: ToolCallId,
     pub name: String,
@@ -204,13 +212,15 @@ pub struct NewToolCall {
 }
 
 /// Whether a person is asked before a call runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Gate {
     None,
     Follows,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Decision {
     Approved,
     Denied,

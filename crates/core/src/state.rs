@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::*;
 use crate::turn::*;
 
@@ -22,7 +24,8 @@ pub struct Root {
 }
 
 /// An agent backend, as clients see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AgentInfo {
     pub provider: ProviderId,
     pub display_name: String,
@@ -36,7 +39,8 @@ impl AgentInfo {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
     pub id: ModelId,
     pub name: String,
@@ -78,7 +82,8 @@ pub enum Lifecycle {
 }
 
 /// A chat's row in its session's catalogue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ChatRow {
     pub chat: ChatId,
     pub title: String,
@@ -87,7 +92,8 @@ pub struct ChatRow {
 }
 
 /// A question that waits for a person, and where it was asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InputNeeded {
     pub request: RequestId,
     pub chat: ChatId,
@@ -95,14 +101,16 @@ pub struct InputNeeded {
     pub about: InputSubject,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum InputSubject {
     ToolConfirmation(ToolCallId),
     Question,
 }
 
 /// What a chat is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ChatStatus {
     Idle,
     InProgress,
@@ -126,7 +134,8 @@ pub struct Chat {
     pub modified_at: Timestamp,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PendingMessage {
     pub id: PendingId,
     pub message: Message,
@@ -180,7 +189,8 @@ impl Chat {
 }
 
 /// What a new session is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct NewSession {
     pub id: SessionId,
     pub uri: SessionUri,

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::*;
 
 /// What a person, or something on a person's behalf, sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Message {
     pub text: String,
     pub attachments: Vec<Attachment>,
@@ -23,7 +26,8 @@ impl Message {
 }
 
 /// Who a message comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum MessageOrigin {
     User,
     Agent,
@@ -33,14 +37,16 @@ pub enum MessageOrigin {
 }
 
 /// Something a message points at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Attachment {
     pub kind: AttachmentKind,
     pub path: String,
     pub display_name: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AttachmentKind {
     File,
     Directory,
@@ -48,7 +54,8 @@ pub enum AttachmentKind {
 }
 
 /// One piece of a turn, in the order in which it began.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Part {
     Text(TextPart),
     Reasoning {
@@ -62,7 +69,8 @@ pub enum Part {
     InputRequest(InputRequest),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TextPart {
     pub id: PartId,
     pub content: String,
@@ -70,21 +78,24 @@ pub struct TextPart {
 }
 
 /// How a text came: version 1 gathers what was streamed in one place and lists the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Delivery {
     Streamed,
     Whole,
 }
 
 /// A body above the inline limit, or one that is not text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ContentRef {
     pub id: ContentId,
     pub size: u64,
     pub mime_type: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ErrorInfo {
     /// A short machine-readable kind, such as `agentFailed`.
     pub kind: String,
@@ -99,21 +110,24 @@ impl ErrorInfo {
 }
 
 /// A question of the agent to the person, and the answer once there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InputRequest {
     pub id: RequestId,
     pub question: String,
     pub response: Option<InputResponse>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum InputResponse {
     Accept { text: String },
     Decline,
     Cancel,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     pub id: ToolCallId,
     pub name: String,
@@ -128,13 +142,15 @@ pub struct ToolCall {
     pub ready_rank: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ToolKind {
     Terminal,
 }
 
 /// Where a tool call stands. Each state carries what exists only in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ToolCallStatus {
     /// The model is still writing its input.
     Streaming,
@@ -147,13 +163,15 @@ pub enum ToolCallStatus {
     Cancelled(CancelReason),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CancelReason {
     Denied,
     ResultDenied,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     pub success: bool,
     pub past_tense_message: String,
@@ -162,7 +180,8 @@ pub struct ToolResult {
 }
 
 /// What a person is asked to allow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PermissionRequest {
     pub id: RequestId,
     pub kind: PermissionKind,
@@ -171,7 +190,8 @@ pub struct PermissionRequest {
     pub intention: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PermissionKind {
     Shell,
     Write,
@@ -180,7 +200,8 @@ pub enum PermissionKind {
     Url,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Usage {
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,

@@ -10,14 +10,30 @@ use grove_wire::registry::Registry;
 pub struct Config {
     pub limits: Limits,
     pub folders: Folders,
+    pub durability: Durability,
     /// The protocol versions that are spoken: the released ones, but for tests.
     pub registry: Registry,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { limits: Limits::default(), folders: Folders::default(), registry: Registry::RELEASED }
+        Self {
+            limits: Limits::default(),
+            folders: Folders::default(),
+            durability: Durability::default(),
+            registry: Registry::RELEASED,
+        }
     }
+}
+
+/// What a confirmation survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut: it waits until the journal has reached the disk.
+    #[default]
+    Power,
+    /// The end of the process: it waits until the journal is written.
+    Process,
 }
 
 /// Which parts of the file system clients may see. Sessions' working directories are always among them.

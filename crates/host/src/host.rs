@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use grove_agents::Agent;
+use async_trait::async_trait;
+use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_core::*;
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
 use crate::env::Env;
 use crate::files;
-use crate::sequencer::{ConnectionId, Publication, Sequencer, SequencerHandle, Stopped, ToSequencer};
-use crate::session::{self, SessionHandle, Surroundings, ToSession};
+use crate::journal::{Journal, NoJournal, Recovered};
+use crate::sequencer::{
+    ConnectionId, NotWritten, Publication, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
+};
+use crate::session::{self, Beginning, SessionHandle, Surroundings, ToSession};
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -66,6 +70,8 @@ pub enum CreateError {
     #[error("the working directory cannot be used: {0}")]
     WorkingDirectory(#[from] files::FileError),
     #[error(transparent)]
+    NotStored(#[from] NotWritten),
+    #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
@@ -79,21 +85,39 @@ pub struct Status {
 }
 
 impl Host {
-    /// Starts a host with these agents.
-    pub async fn start(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, Stopped> {
+    /// Starts a host with these agents that keeps nothing on disk.
+    pub async fn in_memory(env: Env, config: Config, agents: Vec<Arc<dyn Agent>>) -> Result<Self, Stopped> {
+        let recovered = Recovered::nothing(&config.limits);
+        Self::start(env, config, agents, Box::new(NoJournal), recovered).await
+    }
+
+    /// Starts a host with these agents that goes on where its journal ends.
+    pub async fn start(
+        env: Env,
+        config: Config,
+        agents: Vec<Arc<dyn Agent>>,
+        journal: Box<dyn Journal>,
+        recovered: Recovered,
+    ) -> Result<Self, Stopped> {
         let config = Arc::new(config);
-        let (sequencer, handle) = Sequencer::new(config.clone());
+        let unfinished = recovered.unfinished();
+        let known_agents: Arc<[AgentInfo]> = recovered.state.root.agents.as_slice().into();
+        let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
         env.spawn.spawn(Box::pin(sequencer.run()));
         let host = Self(Arc::new(Inner {
             env,
             config,
             sequencer: handle,
             agents: Mutex::new(agents),
-            agent_infos: watch::Sender::new(Arc::default()),
+            agent_infos: watch::Sender::new(known_agents),
             sessions: Mutex::default(),
             last_connection: AtomicU64::new(0),
         }));
         host.agents_changed().await?;
+        // Sessions in the middle of something go on at once; the others when somebody wants something of them.
+        for uri in unfinished {
+            host.session(&uri).await?;
+        }
         Ok(host)
     }
 
@@ -153,12 +177,9 @@ impl Host {
         };
         let at = self.0.env.clock.now();
         let tip = Session::new(&new, at);
-        let around = Surroundings {
-            env: self.0.env.clone(),
-            config: self.0.config.clone(),
-            sequencer: self.0.sequencer.clone(),
-            agents: self.0.agent_infos.subscribe(),
-        };
+        if self.session(&wanted.uri).await?.is_some() || self.id_is_taken(&id).await? {
+            return Err(CreateError::Exists(wanted.uri));
+        }
 
         // The place is taken before anything else happens, so that of two creations one fails; the event goes out
         // before the session's task starts, so that it is the session's first.
@@ -171,21 +192,44 @@ impl Host {
             if sessions.open.contains_key(&id) {
                 return Err(CreateError::Exists(wanted.uri));
             }
-            sessions.open.insert(id.clone(), session::start(tip, agent, around, begun));
+            let handle = session::start(tip, agent, self.surroundings(), Beginning::New(begun));
+            sessions.open.insert(id.clone(), handle);
         }
-        let created = Change::Session(id, SessionEvent::Created(Box::new(new)));
-        let published = self.publish(Event { at, change: created }).await;
+        let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
+        match self.publish(Event { at, change: created }, Unwritten::Refused).await {
+            Ok(Ok(())) => {}
+            // The task that waits for its beginning ends without it.
+            Ok(Err(not_written)) => {
+                self.sessions().open.remove(&id);
+                return Err(not_written.into());
+            }
+            Err(stopped) => return Err(stopped.into()),
+        }
         // The task waits for this; if it is gone, so is the host.
         begin.send(()).ok();
-        published?;
         self.active_sessions_changed().await?;
         Ok(())
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            env: self.0.env.clone(),
+            config: self.0.config.clone(),
+            sequencer: self.0.sequencer.clone(),
+            agents: self.0.agent_infos.subscribe(),
+        }
+    }
+
+    /// Whether there is a session of this id, under whatever URI.
+    async fn id_is_taken(&self, id: &SessionId) -> Result<bool, Stopped> {
+        let id = id.clone();
+        self.0.sequencer.read(move |published, _| published.state.sessions.contains_key(&id)).await
     }
 
     /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
     /// there is none.
     pub async fn dispose_session(&self, uri: &SessionUri) -> Result<bool, Stopped> {
-        let (Some(id), Some(handle)) = (uri.id(), self.session(uri)) else { return Ok(false) };
+        let (Some(id), Some(handle)) = (uri.id(), self.session(uri).await?) else { return Ok(false) };
         let host = self.clone();
         let (told, gone) = oneshot::channel();
         // Its place is free only once it is gone, so that a new session under its URI is not taken for the old one.
@@ -246,10 +290,28 @@ impl Host {
         self.0.sequencer.tell(ToSequencer::CloseAll).await.ok();
     }
 
-    /// The session whose URI this is.
-    pub(crate) fn session(&self, uri: &SessionUri) -> Option<SessionHandle> {
-        let sessions = self.sessions();
-        sessions.open.get(&uri.id()?).filter(|handle| handle.uri == *uri).cloned()
+    /// The task of the session whose URI this is. One from before the host's start gets its task now.
+    pub(crate) async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, Stopped> {
+        let Some(id) = uri.id() else { return Ok(None) };
+        let open = |sessions: &Sessions| sessions.open.get(&id).cloned();
+        if let Some(handle) = open(&self.sessions()) {
+            return Ok(Some(handle).filter(|handle| handle.uri == *uri));
+        }
+        // Nobody changes a session that has no task, so what is published is its tip.
+        let found = self.0.sequencer.read({
+            let uri = uri.clone();
+            move |published, _| published.session_at(&uri).cloned()
+        });
+        let Some(tip) = found.await? else { return Ok(None) };
+        let agent = self.agents().iter().find(|agent| agent.info().provider == tip.provider).cloned();
+        let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { provider: tip.provider.clone() }));
+        let mut sessions = self.sessions();
+        if let Some(handle) = open(&sessions) {
+            return Ok(Some(handle));
+        }
+        let handle = session::start(tip, agent, self.surroundings(), Beginning::Recovered);
+        sessions.open.insert(id, handle.clone());
+        Ok(Some(handle))
     }
 
     pub(crate) fn next_connection(&self) -> ConnectionId {
@@ -269,16 +331,19 @@ impl Host {
     }
 
     async fn active_sessions_changed(&self) -> Result<(), Stopped> {
-        let count = u32::try_from(self.sessions().open.len()).unwrap_or(u32::MAX);
-        self.publish_root(RootEvent::ActiveSessionsChanged(count)).await
+        let count = self.0.sequencer.read(|published, _| published.state.sessions.len()).await?;
+        self.publish_root(RootEvent::ActiveSessionsChanged(u32::try_from(count).unwrap_or(u32::MAX))).await
     }
 
     async fn publish_root(&self, event: RootEvent) -> Result<(), Stopped> {
-        self.publish(Event { at: self.0.env.clock.now(), change: Change::Root(event) }).await
+        let event = Event { at: self.0.env.clock.now(), change: Change::Root(event) };
+        // What is held is never refused.
+        self.publish(event, Unwritten::Held).await.map(|written| written.unwrap_or_default())
     }
 
-    async fn publish(&self, event: Event) -> Result<(), Stopped> {
-        let publication = Publication { events: vec![event], origin: None, finished: Vec::new(), done: None };
+    async fn publish(&self, event: Event, unwritten: Unwritten) -> Result<Result<(), NotWritten>, Stopped> {
+        let publication =
+            Publication { events: vec![event], origin: None, finished: Vec::new(), unwritten, done: None };
         self.0.sequencer.publish_now(publication).await
     }
 
@@ -289,5 +354,26 @@ impl Host {
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stands in for an agent that a session from before had, and that is not there any more.
+struct MissingAgent {
+    provider: ProviderId,
+}
+
+#[async_trait]
+impl Agent for MissingAgent {
+    fn info(&self) -> AgentInfo {
+        AgentInfo {
+            provider: self.provider.clone(),
+            display_name: String::new(),
+            description: String::new(),
+            models: Vec::new(),
+        }
+    }
+
+    async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
+        Err(AgentError::Start(format!("there is no agent {} on this host any more", self.provider)))
     }
 }

@@ -26,7 +26,7 @@
 //! use grove_host::{Config, CreateSession, Env, Host};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! let host = Host::start(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
+//! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
 //! host.create_session(CreateSession { uri, provider: None, model: None, working_directory: None }).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
@@ -39,11 +39,13 @@ mod dialect;
 mod env;
 pub mod files;
 mod host;
+mod journal;
 mod sequencer;
 pub mod server;
 mod session;
 
-pub use config::{Config, Folders, Limits};
+pub use config::{Config, Durability, Folders, Limits};
 pub use env::*;
 pub use host::{CreateError, CreateSession, Host, Status};
-pub use sequencer::Stopped;
+pub use journal::{FileJournal, Journal, JournalError, NoJournal, Recovered, Sync};
+pub use sequencer::{NotWritten, Stopped};

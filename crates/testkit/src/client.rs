@@ -119,7 +119,8 @@ impl Client {
         let mut fresh = Self::over(stream, url, &self.client_id).await;
         std::mem::swap(&mut self.socket, &mut fresh.socket);
         self.ended = None;
-        self.last_action_seq = 0;
+        // Numbers grow across connections and restarts of the host, too.
+        self.last_action_seq = self.seen;
         let subscriptions: Vec<String> = self.roots.keys().chain(self.sessions.keys()).cloned().collect();
         let params = json!({
             "clientId": self.client_id, "lastSeenServerSeq": self.seen, "subscriptions": subscriptions,

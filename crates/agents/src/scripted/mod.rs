@@ -59,6 +59,10 @@ impl Agent for ScriptedAgent {
         }
         Ok(Arc::new(ScriptedSession))
     }
+
+    fn can_resume(&self) -> bool {
+        true
+    }
 }
 
 struct ScriptedSession;
@@ -66,11 +70,27 @@ struct ScriptedSession;
 #[async_trait]
 impl AgentSession for ScriptedSession {
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
-        let script = match prompt.message.text.strip_prefix("script:") {
-            Some(steps) => steps.parse()?,
-            None => script::canned(&prompt.message.text),
-        };
-        run(script, &turn).await
+        run(script_of(&prompt)?, 0, &turn).await
+    }
+
+    /// A script waits in one step at a time, and what is asked there is named after the step.
+    async fn resume(&self, prompt: Prompt, waiting: Vec<Waiting>, turn: TurnSink) -> Result<(), AgentError> {
+        let lost = || AgentError::Turn("the script's place is lost".to_owned());
+        let Waiting { request, awaits } = waiting.into_iter().next().ok_or_else(lost)?;
+        let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;
+        let script = script_of(&prompt)?;
+        match (awaits, script.steps.get(number).ok_or_else(lost)?) {
+            (Awaits::Permission(call, answer), Step::Tool(tool)) => {
+                if answer.await.map_err(|_| AgentError::TurnOver)? == Decision::Approved {
+                    complete_tool(tool, call, &turn).await?;
+                }
+            }
+            (Awaits::Question(answer), Step::Ask(_)) => {
+                answer.await.map_err(|_| AgentError::TurnOver)?;
+            }
+            (_, _) => return Err(lost()),
+        }
+        run(script, number + 1, &turn).await
     }
 
     // Everything happens in the prompt's own future, which the host drops.
@@ -79,8 +99,15 @@ impl AgentSession for ScriptedSession {
     async fn close(&self) {}
 }
 
-async fn run(script: Script, turn: &TurnSink) -> Result<(), AgentError> {
-    for (number, step) in script.steps.into_iter().enumerate() {
+fn script_of(prompt: &Prompt) -> Result<Script, AgentError> {
+    match prompt.message.text.strip_prefix("script:") {
+        Some(steps) => steps.parse(),
+        None => Ok(script::canned(&prompt.message.text)),
+    }
+}
+
+async fn run(script: Script, from: usize, turn: &TurnSink) -> Result<(), AgentError> {
+    for (number, step) in script.steps.into_iter().enumerate().skip(from) {
         match step {
             Step::Say(say) => speak(say, turn).await?,
             Step::Reason(text) => turn.reasoning(text).await?,
@@ -123,7 +150,7 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
 
     let message = format!("Running {}", tool.name);
     match tool.permission {
-        None => turn.tool_runs(id.clone(), message, tool.input).await?,
+        None => turn.tool_runs(id.clone(), message, tool.input.clone()).await?,
         Some(kind) => {
             let names_path = matches!(kind, PermissionKind::Read | PermissionKind::Write);
             let request = PermissionRequest {
@@ -133,16 +160,21 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
                 full_command_text: tool.input.clone().filter(|_| shell),
                 intention: Some(format!("Run {}", tool.name)),
             };
-            match turn.tool_asks(id.clone(), message, tool.input, request).await? {
+            match turn.tool_asks(id.clone(), message, tool.input.clone(), request).await? {
                 Decision::Approved => {}
                 Decision::Denied => return Ok(()),
             }
         }
     }
 
+    complete_tool(&tool, id, turn).await
+}
+
+async fn complete_tool(tool: &Tool, call: ToolCallId, turn: &TurnSink) -> Result<(), AgentError> {
     let past_tense_message = match tool.success {
         true => format!("Ran {}", tool.name),
         false => format!("{} failed", tool.name),
     };
-    turn.tool_completed(id, ToolResult { success: tool.success, past_tense_message, output: tool.output }).await
+    let result = ToolResult { success: tool.success, past_tense_message, output: tool.output.clone() };
+    turn.tool_completed(call, result).await
 }

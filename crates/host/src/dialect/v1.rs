@@ -263,7 +263,7 @@ impl Peer {
                 }
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_) => error_code::SESSION_EXISTS,
-                CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
+                CreateError::NotStored(_) | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
             };
             ErrorObject::new(code, error.to_string())
         })
@@ -409,7 +409,8 @@ impl Peer {
         };
         match (head.session.as_str(), head.kind.as_str()) {
             (Some(uri), _) => {
-                let Some(session) = self.host.session(&SessionUri::from(uri)) else { return Ok(()) };
+                let session = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)?;
+                let Some(session) = session else { return Ok(()) };
                 let dispatch = Dispatch { command, origin, refuse: Box::new(refuse) };
                 // A session that ends at this moment is unknown already.
                 session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();

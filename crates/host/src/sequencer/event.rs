@@ -6,11 +6,13 @@ use axum::extract::ws::Utf8Bytes;
 use grove_core::*;
 use grove_wire::registry::Registry;
 use grove_wire::v1;
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 
 /// Who dispatched what came to be this event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Origin {
     pub(crate) client: ClientId,
     pub(crate) client_seq: u64,
@@ -145,5 +147,53 @@ impl Sequenced {
 impl Origin {
     pub(crate) fn to_v1(&self) -> v1::Origin {
         v1::Origin { client_id: self.client.to_string(), client_seq: self.client_seq }
+    }
+}
+
+/// Whether an event confirms something to somebody, so that a power cut must not undo it. Text that streams does not:
+/// its last moment may be lost.
+pub(crate) fn confirms(change: &Change) -> bool {
+    match change {
+        Change::Root(_) => false,
+        Change::Session(_, event) => match event {
+            SessionEvent::Created(_)
+            | SessionEvent::Ready
+            | SessionEvent::CreationFailed(_)
+            | SessionEvent::Removed
+            | SessionEvent::TitleChanged(_)
+            | SessionEvent::ModelChanged(_)
+            | SessionEvent::ReadChanged(_)
+            | SessionEvent::ArchivedChanged(_) => true,
+            SessionEvent::Listed
+            | SessionEvent::ChatRowChanged(_)
+            | SessionEvent::InputNeededSet(_)
+            | SessionEvent::InputNeededRemoved(_) => false,
+        },
+        Change::Chat(_, _, event) => match event {
+            ChatEvent::TurnStarted { .. }
+            | ChatEvent::ToolCallGated { .. }
+            | ChatEvent::ToolCallConfirmed { .. }
+            | ChatEvent::ToolCallCompleted { .. }
+            | ChatEvent::ToolCallResultConfirmed { .. }
+            | ChatEvent::InputRequested { .. }
+            | ChatEvent::InputAnswered { .. }
+            | ChatEvent::TurnCompleted { .. }
+            | ChatEvent::TurnCancelled { .. }
+            | ChatEvent::TurnFailed { .. }
+            | ChatEvent::SteeringSet(_)
+            | ChatEvent::SteeringRemoved(_)
+            | ChatEvent::QueuedSet(_)
+            | ChatEvent::QueuedRemoved(_)
+            | ChatEvent::QueueReordered(_) => true,
+            ChatEvent::PartAdded { .. }
+            | ChatEvent::TextDelta { .. }
+            | ChatEvent::ReasoningDelta { .. }
+            | ChatEvent::ToolCallStarted { .. }
+            | ChatEvent::ToolCallInputDelta { .. }
+            | ChatEvent::ToolCallReady { .. }
+            | ChatEvent::ToolCallResultGated { .. }
+            | ChatEvent::UsageReported { .. }
+            | ChatEvent::DraftChanged(_) => false,
+        },
     }
 }

@@ -14,15 +14,26 @@ use axum::extract::ws::Utf8Bytes;
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use event::{Origin, Resource, Sequenced};
-use replay::Replay;
+use std::time::Duration;
 
-use crate::config::Config;
+use event::confirms;
+pub(crate) use event::{Origin, Resource, Sequenced};
+pub(crate) use replay::Replay;
+
+use crate::config::{Config, Durability};
 use crate::connection::{Close, Encode, Outgoing, Queue};
 use crate::dialect::Dialect;
+use crate::env::Clock;
+use crate::journal::{Journal, RecordRef, Recovered, Sync};
 
 /// How many messages may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
+/// How many messages are written to the journal together.
+const BATCH: usize = 256;
+/// How many numbers are reserved at a time.
+const RESERVE: u64 = 1_000;
+/// How long to wait before a write that failed is tried again.
+const RETRY: Duration = Duration::from_millis(250);
 
 /// Names a connection for as long as it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,9 +60,25 @@ pub(crate) struct Publication {
     pub(crate) origin: Option<Origin>,
     /// Turns that these events finish, to be shared with the session's task instead of kept twice.
     pub(crate) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
-    /// Told when all is published.
-    pub(crate) done: Option<oneshot::Sender<()>>,
+    /// What becomes of it while nothing can be written.
+    pub(crate) unwritten: Unwritten,
+    /// Told when all is published, or that it will not be.
+    pub(crate) done: Option<oneshot::Sender<Result<(), NotWritten>>>,
 }
+
+/// What becomes of a publication that cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unwritten {
+    /// It did not happen; whoever wanted it is told.
+    Refused,
+    /// It did happen, and is held until it can be written.
+    Held,
+}
+
+/// The journal could not be written.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("nothing can be stored at the moment ({0}): make room or mend the disk, then try again")]
+pub struct NotWritten(String);
 
 /// An action that is refused: told to its sender alone, under a number of its own.
 pub(crate) struct Refusal {
@@ -121,6 +148,8 @@ pub(crate) enum Subscribed<'a> {
 
 /// What the sequencer can be told.
 pub(crate) enum ToSequencer {
+    /// What is left of a message that was dealt with.
+    Nothing,
     Publish(Publication),
     Refuse(Refusal),
     Attach(Attach),
@@ -156,12 +185,20 @@ impl SequencerHandle {
         self.0.send(message).await.map_err(|_| Stopped)
     }
 
-    /// Publishes and waits until it is done.
-    pub(crate) async fn publish_now(&self, mut publication: Publication) -> Result<(), Stopped> {
+    /// Publishes; gives what tells when it is done.
+    pub(crate) async fn publish(
+        &self,
+        mut publication: Publication,
+    ) -> Result<oneshot::Receiver<Result<(), NotWritten>>, Stopped> {
         let (done, told) = oneshot::channel();
         publication.done = Some(done);
         self.tell(ToSequencer::Publish(publication)).await?;
-        told.await.map_err(|_| Stopped)
+        Ok(told)
+    }
+
+    /// Publishes and waits until it is done.
+    pub(crate) async fn publish_now(&self, publication: Publication) -> Result<Result<(), NotWritten>, Stopped> {
+        self.publish(publication).await?.await.map_err(|_| Stopped)
     }
 
     /// Looks at the published state, behind everything told before.
@@ -205,6 +242,13 @@ struct Client {
 pub(crate) struct Sequencer {
     inbox: mpsc::Receiver<ToSequencer>,
     config: Arc<Config>,
+    clock: Arc<dyn Clock>,
+    journal: Box<dyn Journal>,
+    /// What happened and could not be written yet, oldest first. At most one publication a session, since each waits
+    /// for its last.
+    held: Vec<Publication>,
+    /// Numbers up to here are reserved in the journal.
+    reserved: u64,
     published: Published,
     replay: Replay,
     connections: HashMap<ConnectionId, Connection>,
@@ -214,39 +258,165 @@ pub(crate) struct Sequencer {
 }
 
 impl Sequencer {
-    pub(crate) fn new(config: Arc<Config>) -> (Self, SequencerHandle) {
+    /// A sequencer that goes on where the journal ends.
+    pub(crate) fn new(
+        config: Arc<Config>,
+        clock: Arc<dyn Clock>,
+        journal: Box<dyn Journal>,
+        recovered: Recovered,
+    ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
-        let limits = &config.limits;
+        let Recovered { state, seq, replay, clients, damage: _ } = recovered;
+        let known = |(id, version)| (id, Client { dialect: Dialect::V1 { version }, connection: None, touched: 0 });
         let sequencer = Self {
             inbox,
-            published: Published::default(),
-            replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
+            config,
+            clock,
+            journal,
+            held: Vec::new(),
+            reserved: seq,
+            published: Published { state, seq },
+            replay,
             connections: HashMap::new(),
             subscribers: HashMap::new(),
-            clients: HashMap::new(),
+            clients: clients.into_iter().map(known).collect(),
             touches: 0,
-            config,
         };
         (sequencer, SequencerHandle(sender))
     }
 
     /// Works until nobody can tell it anything any more.
     pub(crate) async fn run(mut self) {
-        while let Some(message) = self.inbox.recv().await {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let received = if self.held.is_empty() {
+                self.inbox.recv_many(&mut batch, BATCH).await
+            } else {
+                let retry = self.clock.sleep(RETRY);
+                tokio::select! {
+                    received = self.inbox.recv_many(&mut batch, BATCH) => received,
+                    () = retry => 1,
+                }
+            };
+            if received == 0 {
+                break;
+            }
+            self.step(&mut batch).await;
+        }
+    }
+
+    /// Writes what a batch of messages makes happen, then lets it happen.
+    async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
+        let written = match self.lines(batch) {
+            Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
+            Ok(lines) => {
+                let sync = if self.config.durability == Durability::Power { lines.sync } else { Sync::Later };
+                let written = self.journal.append(lines.bytes, sync).await;
+                written.map(|()| lines.reserved).map_err(|error| NotWritten(error.to_string()))
+            }
+            Err(error) => Err(NotWritten(error.to_string())),
+        };
+        match written {
+            Ok(reserved) => {
+                self.reserved = reserved;
+                if !self.held.is_empty() {
+                    tracing::info!("the journal can be written again");
+                }
+                for publication in std::mem::take(&mut self.held) {
+                    self.publish(publication);
+                }
+            }
+            Err(error) => {
+                if self.held.is_empty() {
+                    tracing::error!(%error, "the journal cannot be written");
+                }
+                for message in batch.iter_mut() {
+                    self.withhold(message, &error);
+                }
+            }
+        }
+        for message in batch.drain(..) {
+            self.handle(message);
+        }
+    }
+
+    /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
+    /// them.
+    fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<Lines> {
+        let mut lines = Vec::new();
+        let mut sync = Sync::Later;
+        let mut seq = self.published.seq;
+        let held = self.held.iter();
+        let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
+            let mut origin = publication.origin.as_ref();
+            for event in &publication.events {
+                *seq += 1;
+                RecordRef::Event { seq: *seq, origin: origin.take(), event }.write(lines)?;
+                if confirms(&event.change) {
+                    sync = Sync::Now;
+                }
+            }
+            Ok::<_, serde_json::Error>(())
+        };
+        for publication in held {
+            publish(publication, &mut seq, &mut lines)?;
+        }
+        for message in batch {
             match message {
-                ToSequencer::Publish(publication) => self.publish(publication),
-                ToSequencer::Refuse(refusal) => self.refuse(refusal),
-                ToSequencer::Attach(attach) => self.attach(attach),
-                ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
-                ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),
-                ToSequencer::Detach(connection) => self.detach(connection),
-                ToSequencer::Read(look) => {
-                    look(&self.published, Counters { connections: self.connections.len() });
+                ToSequencer::Publish(publication) => publish(publication, &mut seq, &mut lines)?,
+                ToSequencer::Refuse(_) => seq += 1,
+                ToSequencer::Attach(attach) => {
+                    if let AttachAs::New(Dialect::V1 { version }) = attach.how {
+                        RecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
+                    }
                 }
-                ToSequencer::CloseAll => {
-                    let queues = self.connections.values().map(|connection| &connection.queue);
-                    queues.for_each(|queue| queue.push(Outgoing::Last(Close::Stopping)));
-                }
+                ToSequencer::Nothing
+                | ToSequencer::Subscribe(_)
+                | ToSequencer::Unsubscribe(..)
+                | ToSequencer::Detach(_)
+                | ToSequencer::Read(_)
+                | ToSequencer::CloseAll => {}
+            }
+        }
+        let mut reserved = self.reserved;
+        if seq > reserved {
+            reserved = seq + RESERVE;
+            RecordRef::Reserved(reserved).write(&mut lines)?;
+        }
+        Ok(Lines { bytes: lines, sync, reserved })
+    }
+
+    /// Takes a publication out of a message that cannot be written: it is refused, or held for the next try.
+    fn withhold(&mut self, message: &mut ToSequencer, error: &NotWritten) {
+        if !matches!(message, ToSequencer::Publish(_)) {
+            return;
+        }
+        let ToSequencer::Publish(publication) = std::mem::replace(message, ToSequencer::Nothing) else { return };
+        match (publication.unwritten, publication.done) {
+            (Unwritten::Refused, Some(done)) => {
+                // Whoever wanted it may have gone meanwhile.
+                done.send(Err(error.clone())).ok();
+            }
+            (Unwritten::Refused, None) => {}
+            (Unwritten::Held, done) => self.held.push(Publication { done, ..publication }),
+        }
+    }
+
+    fn handle(&mut self, message: ToSequencer) {
+        match message {
+            ToSequencer::Nothing => {}
+            ToSequencer::Publish(publication) => self.publish(publication),
+            ToSequencer::Refuse(refusal) => self.refuse(refusal),
+            ToSequencer::Attach(attach) => self.attach(attach),
+            ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
+            ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),
+            ToSequencer::Detach(connection) => self.detach(connection),
+            ToSequencer::Read(look) => {
+                look(&self.published, Counters { connections: self.connections.len() });
+            }
+            ToSequencer::CloseAll => {
+                let queues = self.connections.values().map(|connection| &connection.queue);
+                queues.for_each(|queue| queue.push(Outgoing::Last(Close::Stopping)));
             }
         }
     }
@@ -263,7 +433,7 @@ impl Sequencer {
         }
         if let Some(done) = publication.done {
             // Whoever waited may have gone meanwhile.
-            done.send(()).ok();
+            done.send(Ok(())).ok();
         }
     }
 
@@ -317,6 +487,10 @@ impl Sequencer {
     }
 
     fn refuse(&mut self, refusal: Refusal) {
+        // A number that is not reserved might be given again after a crash: without one, nothing is sent.
+        if self.published.seq >= self.reserved {
+            return;
+        }
         self.published.seq += 1;
         if let Some(connection) = self.connections.get(&refusal.connection)
             && let Some(frame) = (refusal.frame)(self.published.seq)
@@ -447,6 +621,14 @@ impl Sequencer {
             self.clients.remove(&id);
         }
     }
+}
+
+/// What is to be written of a batch.
+struct Lines {
+    bytes: Vec<u8>,
+    sync: Sync,
+    /// Up to where numbers are reserved once it is written.
+    reserved: u64,
 }
 
 enum Added {

@@ -14,14 +14,19 @@ pub(crate) struct Replay {
     bytes: usize,
     /// Everything above this number is here.
     complete_above: u64,
+    /// Something unknown happened since the last event.
+    gap: bool,
 }
 
 impl Replay {
     pub(crate) fn new(max_events: usize, max_bytes: usize, from: u64) -> Self {
-        Self { max_events, max_bytes, events: VecDeque::new(), bytes: 0, complete_above: from }
+        Self { max_events, max_bytes, events: VecDeque::new(), bytes: 0, complete_above: from, gap: false }
     }
 
     pub(crate) fn push(&mut self, event: Arc<Sequenced>) {
+        if std::mem::take(&mut self.gap) {
+            self.complete_above = event.seq;
+        }
         let weight = event.weight();
         self.bytes += weight;
         self.events.push_back((event, weight));
@@ -30,6 +35,17 @@ impl Replay {
             self.bytes -= weight;
             self.complete_above = dropped.seq;
         }
+    }
+
+    /// Gives up what is here, since something before what comes is missing.
+    pub(crate) fn forget(&mut self) {
+        if let Some((last, _)) = self.events.back() {
+            self.complete_above = last.seq;
+        }
+        self.events.clear();
+        self.bytes = 0;
+        // The next event is the first of which is known that nothing is missing behind it.
+        self.gap = true;
     }
 
     /// The events after `seen`, oldest first, where all of them are here.

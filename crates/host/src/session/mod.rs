@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, abortable};
-use grove_agents::{Agent, AgentError, AgentEvent, AgentSession, OpenSession, Prompt, TurnSink};
+use grove_agents::{Agent, AgentError, AgentEvent, AgentSession, Awaits, OpenSession, Prompt, TurnSink, Waiting};
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::reports::{Report, Reported};
 use crate::config::Config;
 use crate::env::{Env, Task};
-use crate::sequencer::{Origin, Publication, Refusal, SequencerHandle, Stopped, ToSequencer};
+use crate::sequencer::{NotWritten, Origin, Publication, Refusal, SequencerHandle, Stopped, ToSequencer, Unwritten};
 
 /// How many messages may wait for a session before their senders do.
 const INBOX: usize = 256;
@@ -59,48 +59,56 @@ pub(crate) struct Surroundings {
     pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
 }
 
-/// Starts the task of a session, and its agent. Both wait until the session stands in state (`begun`).
-pub(crate) fn start(
-    tip: Session,
-    agent: Arc<dyn Agent>,
-    around: Surroundings,
-    begun: oneshot::Receiver<()>,
-) -> SessionHandle {
+/// How a session's task begins.
+pub(crate) enum Beginning {
+    /// The session is new; the task waits until it stands in state.
+    New(oneshot::Receiver<()>),
+    /// The session was there before the host was.
+    Recovered,
+}
+
+/// Starts the task of a session.
+pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, beginning: Beginning) -> SessionHandle {
     let (inbox_sender, inbox) = mpsc::channel(INBOX);
     let (report_sender, reports) = mpsc::channel(REPORTS);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
-
-    let opening = OpenSession {
-        session: tip.id.clone(),
-        model: tip.model.clone(),
-        working_directories: tip.working_directories.clone(),
+    let spawn = around.env.spawn.clone();
+    let backend = match tip.lifecycle {
+        Lifecycle::Creating | Lifecycle::Ready => Backend::Closed,
+        Lifecycle::CreationFailed(_) => Backend::Failed,
     };
-    let (opened, abort_opening) = abortable(async move {
-        let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
-        let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
-        // A session that was disposed meanwhile does not listen any more.
-        inbox_sender.send(ToSession::Opened(opened)).await.ok();
-    });
-    let env = around.env.clone();
-    let task = SessionTask {
+    let mut task = SessionTask {
         around,
         tip,
+        agent,
+        inbox_sender: inbox_sender.downgrade(),
         inbox,
         report_sender,
         reports,
-        backend: Backend::Opening(abort_opening),
+        outstanding: None,
+        backend,
         running: None,
         awaited: HashMap::new(),
+        resumed: HashMap::new(),
         silence: None,
         last_report: Timestamp::default(),
         stopping: None,
     };
-    let spawn = env.spawn.clone();
-    env.spawn.spawn(Box::pin(async move {
-        if begun.await.is_ok() {
-            spawn.spawn(Box::pin(opened.map(|_| ())));
-            task.run().await;
+    spawn.spawn(Box::pin(async move {
+        match beginning {
+            Beginning::New(begun) => {
+                if begun.await.is_err() {
+                    return;
+                }
+                task.open();
+            }
+            Beginning::Recovered => {
+                if task.pick_up().await.is_err() {
+                    return;
+                }
+            }
         }
+        task.run().await;
     }));
     handle
 }
@@ -109,13 +117,21 @@ struct SessionTask {
     around: Surroundings,
     /// The session with everything accepted so far.
     tip: Session,
+    agent: Arc<dyn Agent>,
+    /// Its own inbox, for what comes back from the agent's start. Weak, so that the task ends with its last handle.
+    inbox_sender: mpsc::WeakSender<ToSession>,
     inbox: mpsc::Receiver<ToSession>,
     report_sender: mpsc::Sender<AgentEvent>,
     reports: mpsc::Receiver<AgentEvent>,
+    /// The last publication of the agent's reports, until it is done. Meanwhile no more are taken: an agent runs no
+    /// faster than what it says can be stored.
+    outstanding: Option<oneshot::Receiver<Result<(), NotWritten>>>,
     backend: Backend,
     running: Option<Running>,
     /// Where the answers go that a person has not given yet.
     awaited: HashMap<RequestId, Awaited>,
+    /// Turns from before the host's start that go on when the agent is back, and what they wait for.
+    resumed: HashMap<TurnId, Vec<Waiting>>,
     /// Rings when a running turn may have been silent for too long.
     silence: Option<Task>,
     last_report: Timestamp,
@@ -134,6 +150,8 @@ enum AnswerTo {
 }
 
 enum Backend {
+    /// Not needed yet.
+    Closed,
     Opening(AbortHandle),
     Ready(Arc<dyn AgentSession>),
     Failed,
@@ -166,8 +184,12 @@ impl SessionTask {
                     Some(message) => self.handle(message).await,
                     None => break,
                 },
-                _ = self.reports.recv_many(&mut batch, REPORTS_AT_ONCE) => {
+                _ = self.reports.recv_many(&mut batch, REPORTS_AT_ONCE), if self.outstanding.is_none() => {
                     self.take_reports(batch.drain(..)).await
+                }
+                () = done(self.outstanding.as_mut()) => {
+                    self.outstanding = None;
+                    Ok(Flow::On)
                 }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,
                 () = ring(self.stopping.as_mut().and_then(|stopping| stopping.grace.as_mut())) => {
@@ -192,21 +214,30 @@ impl SessionTask {
             ToSession::Opened(Ok(agent)) => {
                 self.backend = Backend::Ready(agent);
                 let mut out = Outbox::default();
-                self.accept(Command::ReportSession(SessionEvent::Ready), &Who::Host, &mut out).ok();
-                self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
-                // A turn may have been started meanwhile.
+                // An agent that was started again has nothing to announce.
+                if self.tip.lifecycle == Lifecycle::Creating {
+                    self.accept(Command::ReportSession(SessionEvent::Ready), &Who::Host, &mut out).ok();
+                    self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
+                }
+                // A turn may have been started meanwhile, or have waited since before the host was.
                 let waiting = self.tip.chats.iter().filter_map(|chat| chat.active.as_ref());
                 out.prompts = waiting.map(|active| active.id.clone()).collect();
-                self.send(out, None).await?;
+                self.send(out).await?;
             }
             ToSession::Opened(Err(error)) => {
                 self.backend = Backend::Failed;
                 let mut out = Outbox::default();
-                let failed = SessionEvent::CreationFailed(error.info());
-                self.accept(Command::ReportSession(failed), &Who::Host, &mut out).ok();
-                self.fail_turns(&error.info(), &mut out);
-                self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
-                self.send(out, None).await?;
+                if self.tip.lifecycle == Lifecycle::Creating {
+                    let failed = SessionEvent::CreationFailed(error.info());
+                    self.accept(Command::ReportSession(failed), &Who::Host, &mut out).ok();
+                    self.fail_turns(&error.info(), &mut out);
+                    self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
+                } else {
+                    // The session is fine; its agent may start at the next prompt.
+                    self.backend = Backend::Closed;
+                    self.fail_turns(&error.info(), &mut out);
+                }
+                self.send(out).await?;
             }
             ToSession::Dispose(done) => {
                 self.dispose().await?;
@@ -225,15 +256,32 @@ impl SessionTask {
     async fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Stopped> {
         let who = Who::Client(dispatch.origin.client.clone());
         let mut out = Outbox::default();
+        // What a client wants has not happened while it cannot be stored: the session is put back then. Finished turns
+        // are shared, so keeping it costs the running one.
+        let before = self.tip.clone();
         let starts = matches!(dispatch.command, Ok(Command::StartTurn { .. } | Command::Enqueue { .. }));
         let accepted = match dispatch.command {
             Ok(_) if starts && self.stopping.is_some() => Err(Stopped.to_string()),
             Ok(command) => self.accept(command, &who, &mut out).map_err(|rejection| rejection.to_string()),
             Err(reason) => Err(reason),
         };
+        let accepted = match accepted {
+            Ok(()) => {
+                let publication = out.publication(Some(dispatch.origin), Unwritten::Refused);
+                let written = self.around.sequencer.publish_now(publication).await?;
+                written.map_err(|error| error.to_string())
+            }
+            Err(reason) => Err(reason),
+        };
         match accepted {
-            Ok(()) => self.send(out, Some(dispatch.origin)).await,
-            Err(reason) => self.around.sequencer.tell(ToSequencer::Refuse((dispatch.refuse)(reason))).await,
+            Ok(()) => {
+                self.act(out);
+                Ok(())
+            }
+            Err(reason) => {
+                self.tip = before;
+                self.around.sequencer.tell(ToSequencer::Refuse((dispatch.refuse)(reason))).await
+            }
         }
     }
 
@@ -244,39 +292,28 @@ impl SessionTask {
         let batch = advance(&mut self.tip, agent, command, who, self.around.env.clock.now())?;
         for event in &batch.events {
             if let Change::Chat(_, chat, event) = &event.change {
-                self.react(chat, event, who, out);
+                self.note(chat, event, who, out);
             }
         }
         out.events.extend(batch.events);
         Ok(())
     }
 
-    /// What an accepted event means for the agent.
-    fn react(&mut self, chat: &ChatId, event: &ChatEvent, who: &Who, out: &mut Outbox) {
+    /// Notes what an accepted event means for the agent. It is told when the event is written.
+    fn note(&mut self, chat: &ChatId, event: &ChatEvent, who: &Who, out: &mut Outbox) {
         match event {
             ChatEvent::TurnStarted { turn, .. } => out.prompts.push(turn.clone()),
             ChatEvent::ToolCallConfirmed { request, decision, .. } => {
-                if let Some(Awaited { answer: AnswerTo::Permission(answer), .. }) = self.awaited.remove(request) {
-                    // The agent may have given up on it.
-                    answer.send(*decision).ok();
-                }
+                out.decided.push((request.clone(), Answer::Permission(*decision)));
             }
             ChatEvent::InputAnswered { request, response, .. } => {
-                if let Some(Awaited { answer: AnswerTo::Question(answer), .. }) = self.awaited.remove(request) {
-                    answer.send(response.clone()).ok();
-                }
+                out.decided.push((request.clone(), Answer::Question(response.clone())));
             }
             event if event.ends_turn() => {
-                let running = self.running.take_if(|running| Some(&running.turn) == event.turn());
-                // Where the agent itself says that the turn is over, there is nothing to stop.
-                if let (Some(running), Backend::Ready(agent), false) = (running, &self.backend, *who == Who::Agent) {
-                    running.abort.abort();
-                    let agent = agent.clone();
-                    let cancel = async move { agent.cancel(&running.turn).await };
-                    self.around.env.spawn.spawn(Box::pin(cancel));
+                if let Some(turn) = event.turn() {
+                    let ended = Ended { turn: turn.clone(), by_agent: *who == Who::Agent };
+                    out.ended.push(ended);
                 }
-                self.awaited.retain(|_, awaited| Some(&awaited.turn) != event.turn());
-                self.silence = None;
                 let turn = self.tip.chat(chat).and_then(|state| state.turns.last().cloned());
                 out.finished.extend(turn.map(|turn| (self.tip.id.clone(), chat.clone(), turn)));
             }
@@ -284,29 +321,143 @@ impl SessionTask {
         }
     }
 
-    /// Publishes what the outbox holds, then sets the agent to work.
-    async fn send(&mut self, out: Outbox, origin: Option<Origin>) -> Result<(), Stopped> {
+    /// Publishes what happened by itself, then tells the agent. It happened whether it can be written or not, so it is
+    /// held where it cannot.
+    async fn send(&mut self, mut out: Outbox) -> Result<(), Stopped> {
         if !out.events.is_empty() {
-            let publication = Publication { events: out.events, origin, finished: out.finished, done: None };
-            self.around.sequencer.tell(ToSequencer::Publish(publication)).await?;
+            let publication = out.publication(None, Unwritten::Held);
+            self.outstanding = Some(self.around.sequencer.publish(publication).await?);
+        }
+        self.act(out);
+        Ok(())
+    }
+
+    /// Tells the agent what concerns it.
+    fn act(&mut self, out: Outbox) {
+        for ended in out.ended {
+            self.end(&ended);
+        }
+        for (request, answer) in out.decided {
+            // The agent may have given up on it.
+            match (self.awaited.remove(&request).map(|awaited| awaited.answer), answer) {
+                (Some(AnswerTo::Permission(waiting)), Answer::Permission(decision)) => {
+                    waiting.send(decision).ok();
+                }
+                (Some(AnswerTo::Question(waiting)), Answer::Question(response)) => {
+                    waiting.send(response).ok();
+                }
+                (Some(_) | None, _) => {}
+            }
         }
         for turn in out.prompts {
             self.prompt(&turn);
         }
+    }
+
+    /// Lets go of what a turn had.
+    fn end(&mut self, ended: &Ended) {
+        let running = self.running.take_if(|running| running.turn == ended.turn);
+        // Where the agent itself says that the turn is over, there is nothing to stop.
+        if let (Some(running), Backend::Ready(agent), false) = (running, &self.backend, ended.by_agent) {
+            running.abort.abort();
+            let agent = agent.clone();
+            let cancel = async move { agent.cancel(&running.turn).await };
+            self.around.env.spawn.spawn(Box::pin(cancel));
+        }
+        self.awaited.retain(|_, awaited| awaited.turn != ended.turn);
+        self.resumed.remove(&ended.turn);
+        self.silence = None;
+    }
+
+    /// Starts the agent.
+    fn open(&mut self) {
+        let opening = OpenSession {
+            session: self.tip.id.clone(),
+            model: self.tip.model.clone(),
+            working_directories: self.tip.working_directories.clone(),
+        };
+        let (agent, inbox) = (self.agent.clone(), self.inbox_sender.clone());
+        let (opened, abort) = abortable(async move {
+            let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
+            let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
+            // A session that was disposed meanwhile does not listen any more.
+            if let Some(inbox) = inbox.upgrade() {
+                inbox.send(ToSession::Opened(opened)).await.ok();
+            }
+        });
+        self.backend = Backend::Opening(abort);
+        self.around.env.spawn.spawn(Box::pin(opened.map(|_| ())));
+    }
+
+    /// Goes on with a session from before the host's start: a turn that waits for a person goes on waiting where its
+    /// agent can go on, any other is closed with what had arrived.
+    async fn pick_up(&mut self) -> Result<(), Stopped> {
+        let mut out = Outbox::default();
+        for (chat, turn) in self.active_turns() {
+            let Some(active) = self.tip.chat(&chat).and_then(|chat| chat.active_turn(&turn)) else { continue };
+            if active.waits_for_person() && self.agent.can_resume() {
+                // From now on, so that an answer that comes before the agent is back finds its way.
+                let waiting = self.waiting_in(&turn);
+                self.resumed.insert(turn, waiting);
+                continue;
+            }
+            // A turn that its agent never saw can be given to it now.
+            if self.tip.lifecycle == Lifecycle::Creating {
+                continue;
+            }
+            self.interrupt(&chat, &turn, &mut out);
+        }
+        self.send(out).await?;
+        let needs_agent = self.tip.lifecycle == Lifecycle::Creating || !self.active_turns().is_empty();
+        if needs_agent && matches!(self.backend, Backend::Closed) {
+            self.open();
+        }
         Ok(())
+    }
+
+    /// Ends a turn that the host's end cut off. Its open tool calls are marked as interrupted.
+    fn interrupt(&mut self, chat: &ChatId, turn: &TurnId, out: &mut Outbox) {
+        let active = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn));
+        let running = active.iter().flat_map(|active| active.parts()).filter_map(|part| match part {
+            Part::ToolCall(call) if call.status == ToolCallStatus::Running => Some(ChatEvent::ToolCallCompleted {
+                turn: turn.clone(),
+                call: call.id.clone(),
+                result: ToolResult {
+                    success: false,
+                    past_tense_message: format!("{} (interrupted)", call.invocation_message),
+                    output: None,
+                },
+            }),
+            _ => None,
+        });
+        let mut events: Vec<_> = running.collect();
+        let error = ErrorInfo::new("interrupted", "the host ended in the middle of the turn");
+        events.push(ChatEvent::TurnFailed { turn: turn.clone(), error });
+        for event in events {
+            self.accept(Command::Report { chat: chat.clone(), event }, &Who::Host, out).ok();
+        }
     }
 
     /// Gives a turn to the agent, where there is one yet.
     fn prompt(&mut self, turn: &TurnId) {
-        let Backend::Ready(agent) = &self.backend else { return };
+        let agent = match &self.backend {
+            Backend::Ready(agent) => agent.clone(),
+            Backend::Closed => return self.open(),
+            // It is given the turn when it is there.
+            Backend::Opening(_) | Backend::Failed => return,
+        };
         let Some(active) = self.tip.chats.iter().find_map(|chat| chat.active_turn(turn)) else { return };
         let message = active.message.clone();
         let model = message.model.clone().or_else(|| self.tip.model.clone());
         let sink = TurnSink::new(turn.clone(), self.report_sender.clone());
-        let agent = agent.clone();
+        let waiting = self.resumed.remove(turn).unwrap_or_default();
         let (work, abort) = abortable(async move {
-            let prompt = AssertUnwindSafe(agent.prompt(Prompt { message, model }, sink.clone()));
-            let result = match prompt.catch_unwind().await {
+            let prompt = Prompt { message, model };
+            let work = match waiting.is_empty() {
+                true => agent.prompt(prompt, sink.clone()),
+                false => agent.resume(prompt, waiting, sink.clone()),
+            };
+            let result = match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(result) => result.map_err(|error| error.info()),
                 Err(_) => Err(ErrorInfo::new("agentDied", "the agent broke down in the middle of the turn")),
             };
@@ -319,6 +470,29 @@ impl SessionTask {
         self.around.env.spawn.spawn(Box::pin(work.map(|_| ())));
     }
 
+    /// What a turn from before the host's start waits for. The answers will come here.
+    fn waiting_in(&mut self, turn: &TurnId) -> Vec<Waiting> {
+        let Some(active) = self.tip.chats.iter().find_map(|chat| chat.active_turn(turn)) else { return Vec::new() };
+        let mut waiting = Vec::new();
+        for part in active.parts() {
+            let (request, answer, awaits) = match part {
+                Part::ToolCall(call) => {
+                    let ToolCallStatus::PendingConfirmation(pending) = &call.status else { continue };
+                    let (answer, answered) = oneshot::channel();
+                    (&pending.id, AnswerTo::Permission(answer), Awaits::Permission(call.id.clone(), answered))
+                }
+                Part::InputRequest(input) if input.response.is_none() => {
+                    let (answer, answered) = oneshot::channel();
+                    (&input.id, AnswerTo::Question(answer), Awaits::Question(answered))
+                }
+                _ => continue,
+            };
+            self.awaited.insert(request.clone(), Awaited { turn: turn.clone(), answer });
+            waiting.push(Waiting { request: request.clone(), awaits });
+        }
+        waiting
+    }
+
     async fn take_reports(&mut self, reports: impl Iterator<Item = AgentEvent>) -> Result<Flow, Stopped> {
         self.last_report = self.around.env.clock.now();
         let mut out = Outbox::default();
@@ -328,7 +502,7 @@ impl SessionTask {
                 self.fail_turns(&ErrorInfo::new("storage", error.to_string()), &mut out);
             }
         }
-        self.send(out, None).await?;
+        self.send(out).await?;
         Ok(Flow::On)
     }
 
@@ -382,7 +556,7 @@ impl SessionTask {
     async fn fail_turn(&mut self, kind: &str, message: &str) -> Result<Flow, Stopped> {
         let mut out = Outbox::default();
         self.fail_turns(&ErrorInfo::new(kind, message), &mut out);
-        self.send(out, None).await?;
+        self.send(out).await?;
         Ok(Flow::On)
     }
 
@@ -409,15 +583,17 @@ impl SessionTask {
         }
         self.accept(Command::ReportSession(SessionEvent::Removed), &Who::Host, &mut out).ok();
         out.prompts.clear();
-        let publication = Publication { events: out.events, origin: None, finished: out.finished, done: None };
-        self.around.sequencer.publish_now(publication).await?;
+        let publication = out.publication(None, Unwritten::Held);
+        // What is held is never refused.
+        self.around.sequencer.publish_now(publication).await?.ok();
+        self.act(out);
         match &self.backend {
             Backend::Opening(abort) => abort.abort(),
             Backend::Ready(agent) => {
                 let agent = agent.clone();
                 self.around.env.spawn.spawn(Box::pin(async move { agent.close().await }));
             }
-            Backend::Failed => {}
+            Backend::Closed | Backend::Failed => {}
         }
         self.around.env.storage.remove(&self.tip.id).await;
         Ok(())
@@ -435,13 +611,52 @@ impl SessionTask {
     }
 }
 
-/// What a step of the task makes happen, gathered so that it is published in one piece.
+/// What a step of the task makes happen, gathered so that it is published in one piece, and what the agent is told of
+/// it afterwards.
 #[derive(Default)]
 struct Outbox {
     events: Vec<Event>,
     finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
+    ended: Vec<Ended>,
+    decided: Vec<(RequestId, Answer)>,
     /// Turns that the agent is to begin.
     prompts: Vec<TurnId>,
+}
+
+/// A turn that is over.
+struct Ended {
+    turn: TurnId,
+    by_agent: bool,
+}
+
+/// What a person answered.
+enum Answer {
+    Permission(Decision),
+    Question(InputResponse),
+}
+
+impl Outbox {
+    /// Takes the events out, to be published.
+    fn publication(&mut self, origin: Option<Origin>, unwritten: Unwritten) -> Publication {
+        Publication {
+            events: std::mem::take(&mut self.events),
+            origin,
+            finished: std::mem::take(&mut self.finished),
+            unwritten,
+            done: None,
+        }
+    }
+}
+
+/// Waits for a publication that may not be under way.
+async fn done(publication: Option<&mut oneshot::Receiver<Result<(), NotWritten>>>) {
+    match publication {
+        Some(publication) => {
+            // What is held is never refused, and a sequencer that ended is noticed elsewhere.
+            publication.await.ok();
+        }
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for an alarm that may not be set.

@@ -1,13 +1,14 @@
 //! A host on connections that are pairs of pipes.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Env, Host, Listener, Stream};
+use grove_host::{Config, Env, Host, Journal, Listener, Recovered, Spawn, Stream, Sync, Task};
 use grove_testkit::Client;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -17,7 +18,37 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 pub(crate) struct TestHost {
     pub(crate) host: Host,
+    pub(crate) journal: MemoryJournal,
+    tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
+}
+
+/// A journal in memory, which can be read, cut, and made to fail.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemoryJournal {
+    pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
+    pub(crate) full: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn append(&mut self, batch: Vec<u8>, _sync: Sync) -> io::Result<()> {
+        if self.full.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.lock().unwrap().extend_from_slice(&batch);
+        Ok(())
+    }
+}
+
+/// The host's tasks, to be ended all at once, as by `kill -9`.
+#[derive(Clone, Debug, Default)]
+struct Tasks(Arc<Mutex<Vec<tokio::task::AbortHandle>>>);
+
+impl Spawn for Tasks {
+    fn spawn(&self, task: Task) {
+        self.0.lock().unwrap().push(tokio::spawn(task).abort_handle());
+    }
 }
 
 /// Connections come through a channel.
@@ -39,11 +70,27 @@ impl TestHost {
     }
 
     pub(crate) async fn with_agents(config: Config, agents: Vec<Arc<dyn Agent>>) -> Self {
-        let host = Host::start(Env::in_memory(), config, agents).await.unwrap();
+        Self::recovered(config, agents, MemoryJournal::default()).await
+    }
+
+    /// A host that goes on where a journal ends.
+    pub(crate) async fn recovered(config: Config, agents: Vec<Arc<dyn Agent>>, journal: MemoryJournal) -> Self {
+        let tasks = Tasks::default();
+        let env = Env { spawn: Arc::new(tasks.clone()), ..Env::in_memory() };
+        let recovered = Recovered::from_bytes(&journal.bytes.lock().unwrap(), &config.limits);
+        assert_eq!(recovered.damage, Vec::<String>::new());
+        let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, dial }
+        Self { host, journal, tasks, dial }
+    }
+
+    /// Ends everything of the host at once, and starts another on its journal.
+    pub(crate) async fn kill_and_restart(&mut self, config: Config) {
+        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+        tokio::task::yield_now().await;
+        *self = Self::recovered(config, vec![Arc::new(ScriptedAgent)], self.journal.clone()).await;
     }
 
     pub(crate) fn url() -> String {

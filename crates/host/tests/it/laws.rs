@@ -51,6 +51,8 @@ enum Step {
         client: usize,
         session: usize,
     },
+    /// The host is killed and started again.
+    Restart,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -69,6 +71,11 @@ fn step() -> impl Strategy<Value = Step> {
         3 => client.clone().prop_map(|client| Step::Return { client }),
         3 => (client, session).prop_map(|(client, session)| Step::Check { client, session }),
     ]
+}
+
+/// Steps among which the host is killed now and then.
+fn step_or_kill() -> impl Strategy<Value = Step> {
+    prop_oneof![12 => step(), 1 => Just(Step::Restart)]
 }
 
 /// What turns are made of: all end by themselves or wait for a person.
@@ -90,6 +97,7 @@ fn uri(session: usize) -> String {
 }
 
 struct World {
+    config: Config,
     host: TestHost,
     clients: Vec<(Client, bool)>,
     turns: usize,
@@ -97,7 +105,8 @@ struct World {
 
 impl World {
     async fn new(limits: Limits) -> Self {
-        let host = TestHost::start(Config { limits, ..Config::default() }).await;
+        let config = Config { limits, ..Config::default() };
+        let host = TestHost::start(config.clone()).await;
         let mut clients = Vec::new();
         for n in 0..CLIENTS {
             let mut client = host.client(&format!("client-{n}")).await;
@@ -109,7 +118,7 @@ impl World {
             }
             clients.push((client, true));
         }
-        Self { host, clients, turns: 0 }
+        Self { config, host, clients, turns: 0 }
     }
 
     async fn step(&mut self, step: Step) {
@@ -149,6 +158,13 @@ impl World {
                 self.clients[client].1 = false;
             }
             Step::Return { client } => self.bring_back(client).await,
+            Step::Restart => {
+                self.host.kill_and_restart(self.config.clone()).await;
+                for (client, connected) in &mut self.clients {
+                    client.cut().await;
+                    *connected = false;
+                }
+            }
             Step::Check { client, session } => {
                 if let Some(client) = self.connected(client) {
                     client.must_agree(&uri(session)).await;
@@ -214,6 +230,13 @@ proptest! {
     #[test]
     fn clients_converge_by_snapshots(steps in prop::collection::vec(step(), 1..60)) {
         run(Limits { replay_actions: 20, snapshot_turns: 2, ..Limits::default() }, steps);
+    }
+
+    /// Laws 1, 4 and 5 where the host is killed at any moment: what a client saw is there, numbers do not go back, and
+    /// everyone converges.
+    #[test]
+    fn clients_converge_through_kills_of_the_host(steps in prop::collection::vec(step_or_kill(), 1..60)) {
+        run(Limits::default(), steps);
     }
 
     /// Law 1 where queues are so short that deltas are merged and connections dropped.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod agents;
+mod durable;
 mod harness;
 mod laws;
 mod slow;

@@ -1,0 +1,47 @@
+//! The journal: every event, written before anybody sees it.
+//!
+//! The sequencer hands over what arrived while the last batch was being written; a batch is one `write`, for all
+//! sessions together. Batches that confirm something to somebody are also synced to the disk before they are published
+//! (`durability = "power"`). So what a client saw is there after a crash, and what was confirmed to it is there after a
+//! power cut.
+//!
+//! On disk the journal is a folder of segments, written one after the other.
+
+mod files;
+mod record;
+mod recover;
+
+use std::io;
+
+use async_trait::async_trait;
+
+pub use files::{FileJournal, JournalError};
+pub(crate) use record::RecordRef;
+pub use recover::Recovered;
+
+/// Where batches go.
+#[async_trait]
+pub trait Journal: Send + std::fmt::Debug {
+    /// Writes a batch whole, or leaves the journal as it was.
+    async fn append(&mut self, batch: Vec<u8>, sync: Sync) -> io::Result<()>;
+}
+
+/// Whether a batch must have reached the disk before it counts as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// It must.
+    Now,
+    /// The operating system may take its time.
+    Later,
+}
+
+/// A journal that keeps nothing, for hosts that live in memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoJournal;
+
+#[async_trait]
+impl Journal for NoJournal {
+    async fn append(&mut self, _batch: Vec<u8>, _sync: Sync) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! What the journal is made of: one record a line, each with a checksum of its own.
+//!
+//! A line is `<crc32 of the JSON, 8 hex digits> <JSON>\n`. Whether a line is whole can be told from the line alone.
+
+use grove_core::{ClientId, Event};
+use serde::{Deserialize, Serialize};
+
+use crate::sequencer::Origin;
+
+/// A record, as it is read.
+#[expect(clippy::large_enum_variant, reason = "nearly every record is an event, and none is kept")]
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Record {
+    /// Something happened.
+    Event { seq: u64, origin: Option<Origin>, event: Event },
+    /// Numbers up to here may have been used: some are given to refusals, which are not recorded.
+    Reserved(u64),
+    /// A client said who it is and what it speaks.
+    Client { id: ClientId, version: u32 },
+}
+
+/// A record, as it is written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum RecordRef<'a> {
+    Event {
+        seq: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<&'a Origin>,
+        event: &'a Event,
+    },
+    Reserved(u64),
+    Client {
+        id: &'a ClientId,
+        version: u32,
+    },
+}
+
+/// How long the checksum and the space behind it are.
+const HEAD: usize = 9;
+
+impl RecordRef<'_> {
+    /// Adds the record's line to a batch.
+    pub(crate) fn write(&self, batch: &mut Vec<u8>) -> serde_json::Result<()> {
+        let start = batch.len();
+        batch.extend_from_slice(b"00000000 ");
+        if let Err(error) = serde_json::to_writer(&mut *batch, self) {
+            batch.truncate(start);
+            return Err(error);
+        }
+        let checksum = format!("{:08x}", crc32fast::hash(&batch[start + HEAD..]));
+        batch[start..start + HEAD - 1].copy_from_slice(checksum.as_bytes());
+        batch.push(b'\n');
+        Ok(())
+    }
+}
+
+/// Why a line is no record.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadRecord {
+    #[error("it is cut off")]
+    Short,
+    #[error("its checksum does not fit")]
+    Checksum,
+    #[error("it is not understood: {0}")]
+    Unknown(#[from] serde_json::Error),
+}
+
+impl Record {
+    /// Reads a line, without its newline.
+    pub(crate) fn read(line: &[u8]) -> Result<Self, BadRecord> {
+        let Some((head, json)) = line.split_at_checked(HEAD) else { return Err(BadRecord::Short) };
+        let expected = std::str::from_utf8(&head[..HEAD - 1]).ok().and_then(|text| u32::from_str_radix(text, 16).ok());
+        if expected != Some(crc32fast::hash(json)) || head[HEAD - 1] != b' ' {
+            return Err(BadRecord::Checksum);
+        }
+        Ok(serde_json::from_slice(json)?)
+    }
+}
