@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::settings::Durability;
+
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
 /// Start it with `grove serve`; see what it does with `grove status`; end it with `grove stop`.
@@ -121,6 +123,9 @@ pub(crate) struct ServeArgs {
     /// How long a running turn may be silent before it ends in error, in seconds [default: 1800]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) turn_silence: Option<u64>,
+    /// What a confirmation survives: a power cut (it waits for the disk), or the end of the process [default: power]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) durability: Option<Durability>,
     /// The folder that clients are offered first [default: the home folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) default_directory: Option<PathBuf>,

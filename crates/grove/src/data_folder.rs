@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use grove_host::Random;
 use grove_host::server::Token;
 
@@ -54,7 +54,12 @@ impl DataFolder {
         lock.set_len(0)
             .and_then(|()| lock.write_all(format!("process {}\n", std::process::id()).as_bytes()))
             .with_context(|| format!("{} cannot be written", lock_path.display()))?;
+        check_version(path)?;
         Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The token that was kept, or a new one.
@@ -86,6 +91,26 @@ impl DataFolder {
     pub(crate) fn retract(&self) {
         // A file that stays behind does no harm: readers ask the host that it names.
         fs::remove_file(endpoint_path(&self.path)).ok();
+    }
+}
+
+/// The version of what lies in a data folder. A newer one is refused; an older one would be brought forward here.
+const VERSION: u32 = 1;
+
+fn check_version(data_dir: &Path) -> Result<()> {
+    let path = data_dir.join("version");
+    match fs::read_to_string(&path) {
+        Ok(text) => match text.trim().parse::<u32>() {
+            Ok(VERSION) => Ok(()),
+            Ok(other) => bail!(
+                "{} is of version {other}, and this Grove knows version {VERSION}: use the Grove that made it, or \
+                 another --data-dir",
+                data_dir.display()
+            ),
+            Err(_) => bail!("{} holds no version: restore it, or use another --data-dir", path.display()),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_private(&path, &format!("{VERSION}\n")),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
     }
 }
 

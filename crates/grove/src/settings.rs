@@ -39,6 +39,34 @@ pub(crate) struct Setting<T> {
     pub(crate) source: Source,
 }
 
+/// What a confirmation survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Durability {
+    /// A power cut
+    #[default]
+    Power,
+    /// The end of the process
+    Process,
+}
+
+impl std::str::FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        clap::ValueEnum::from_str(text, false).map_err(|_| "it is `power` or `process`".to_owned())
+    }
+}
+
+impl From<Durability> for grove_host::Durability {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Power => Self::Power,
+            Durability::Process => Self::Process,
+        }
+    }
+}
+
 /// Every setting of Grove.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -48,6 +76,7 @@ pub(crate) struct Settings {
     pub(crate) replay_actions: Setting<usize>,
     pub(crate) replay_bytes: Setting<usize>,
     pub(crate) turn_silence: Setting<u64>,
+    pub(crate) durability: Setting<Durability>,
     pub(crate) default_directory: Setting<PathBuf>,
     pub(crate) browse_roots: Setting<Vec<PathBuf>>,
     pub(crate) read_roots: Setting<Vec<PathBuf>>,
@@ -82,6 +111,7 @@ impl Settings {
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
             turn_silence: layers.one("turn-silence", serve.turn_silence, || limits.turn_silence.as_secs())?,
+            durability: layers.one("durability", serve.durability, Durability::default)?,
             browse_roots: layers.paths("browse-roots", "--browse-root", &serve.browse_roots, browse_default)?,
             read_roots: layers.paths("read-roots", "--read-root", &serve.read_roots, Vec::new)?,
             data_dir,
@@ -114,6 +144,7 @@ const KEYS: &[&str] = &[
     "replay-actions",
     "replay-bytes",
     "turn-silence",
+    "durability",
     "default-directory",
     "browse-roots",
     "read-roots",

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -69,6 +70,8 @@ pub enum StorageError {
     NotFound,
     #[error("the store is full: it holds {limit} bytes at most")]
     Full { limit: usize },
+    #[error("{path} cannot be used: {error}", path = path.display())]
+    Io { path: PathBuf, error: io::Error },
 }
 
 /// Where connections come from.
@@ -125,6 +128,70 @@ impl Spawn for TokioSpawn {
     fn spawn(&self, task: Task) {
         tokio::spawn(task);
     }
+}
+
+/// Contents in the data folder: `session-state/<session>/content/<hash>`. They stay when a session is disposed, like
+/// all that is in its folder.
+#[derive(Clone, Debug)]
+pub struct LocalStorage {
+    root: PathBuf,
+}
+
+impl LocalStorage {
+    pub fn new(data_dir: &Path) -> Self {
+        Self { root: data_dir.join("session-state") }
+    }
+
+    // Both names are fit for a path: a session's id is checked when it is made, a content's is the hash of its bytes.
+    fn path(&self, session: &SessionId, content: &ContentId) -> Result<PathBuf, StorageError> {
+        let plain = |name: &str| !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+        if !plain(session.as_str()) || !plain(content.as_str()) {
+            return Err(StorageError::NotFound);
+        }
+        Ok(self.root.join(session.as_str()).join("content").join(content.as_str()))
+    }
+}
+
+#[async_trait]
+impl Storage for LocalStorage {
+    async fn put(&self, session: &SessionId, content: &ContentId, bytes: Bytes) -> Result<(), StorageError> {
+        let path = self.path(session, content)?;
+        let write = {
+            let path = path.clone();
+            move || write_whole(&path, &bytes)
+        };
+        let written = tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        written.map_err(|error| StorageError::Io { path, error })
+    }
+
+    async fn get(&self, session: &SessionId, content: &ContentId) -> Result<Bytes, StorageError> {
+        let path = self.path(session, content)?;
+        match tokio::fs::read(&path).await {
+            Ok(bytes) => Ok(bytes.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StorageError::NotFound),
+            Err(error) => Err(StorageError::Io { path, error }),
+        }
+    }
+
+    async fn remove(&self, _session: &SessionId) {}
+}
+
+/// Writes a file that is there whole or not at all, and only once.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let temporary = path.with_extension("new");
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_data()?;
+    std::fs::rename(&temporary, path)
 }
 
 /// Contents in memory, up to a number of bytes.

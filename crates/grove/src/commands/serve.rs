@@ -7,7 +7,7 @@ use anyhow::Context;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::server::{self, Access};
-use grove_host::{Config, Env, Folders, Host, Limits};
+use grove_host::{Config, Env, FileJournal, Folders, Host, Limits, LocalStorage};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,11 +36,16 @@ async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
         .await
         .with_context(|| format!("{} cannot be listened on", settings.listen.value))?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let env = Env::in_memory();
+    let env = Env { storage: Arc::new(LocalStorage::new(folder.path())), ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
 
     let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
-    let host = Host::start(env, config(settings), agents).await?;
+    let config = config(settings);
+    let (journal, recovered) = FileJournal::open(&folder.path().join("journal"), &config.limits)?;
+    for damage in &recovered.damage {
+        tracing::warn!(%damage, "part of the journal cannot be read; what it told is lost to those who reconnect");
+    }
+    let host = Host::start(env, config, agents, Box::new(journal), recovered).await?;
     let serving = server::serve(host.clone(), Access::loopback(token.clone(), address), Box::new(listener));
 
     let endpoint = Endpoint {
@@ -92,6 +97,7 @@ fn config(settings: &Settings) -> Config {
             read: settings.read_roots.value.clone(),
             private,
         },
+        durability: settings.durability.value.into(),
         ..Config::default()
     }
 }

@@ -345,7 +345,9 @@ impl Peer {
             known.await.map_err(stopped)?.ok_or_else(|| not_found(format!("there is no content {}", params.uri)))?;
         match self.host.0.env.storage.get(&session, &content).await {
             Ok(bytes) => Ok(content_result(bytes.into(), mime_type)),
-            Err(error @ (StorageError::NotFound | StorageError::Full { .. })) => Err(not_found(error.to_string())),
+            Err(error @ (StorageError::NotFound | StorageError::Full { .. } | StorageError::Io { .. })) => {
+                Err(not_found(error.to_string()))
+            }
         }
     }
 
