@@ -2,6 +2,8 @@
 
 mod queue;
 
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +13,12 @@ use futures_util::{SinkExt, StreamExt};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame};
 use tokio::sync::oneshot;
 
-pub(crate) use queue::{Answer, Close, Encode, Outgoing, Queue};
+pub(crate) use queue::{Answer, Close, Encode, Events, Outgoing, Queue};
 
 use crate::dialect::v1;
 use crate::host::Host;
 use crate::sequencer::{Reply, ToSequencer};
 
-/// How many messages are written before the next flush.
-const WRITES_AT_ONCE: usize = 256;
 /// How long a client that is told to go may take to hear it.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
@@ -34,12 +34,24 @@ pub(crate) async fn serve(host: Host, socket: WebSocket) {
 
 async fn read(host: &Host, mut stream: SplitStream<WebSocket>, queue: &Arc<Queue>, mut peer: v1::Peer) {
     let silence = host.0.config.limits.connection_silence;
+    let mut closed = pin!(queue.closed());
+    // One alarm for many messages: it looks whether anything came since it was set, and is set again.
+    let mut alarm = host.0.env.clock.sleep(silence);
+    let mut heard = true;
     loop {
         let message = tokio::select! {
+            biased;
             message = stream.next() => message,
-            _ = queue.closed() => return,
-            () = host.0.env.clock.sleep(silence) => return queue.close(Close::Silent),
+            _ = &mut closed => return,
+            () = &mut alarm => {
+                if !std::mem::take(&mut heard) {
+                    return queue.close(Close::Silent);
+                }
+                alarm = host.0.env.clock.sleep(silence);
+                continue;
+            }
         };
+        heard = true;
         let text = match message {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Binary(_))) => {
@@ -52,8 +64,9 @@ async fn read(host: &Host, mut stream: SplitStream<WebSocket>, queue: &Arc<Queue
             Some(Ok(Message::Close(_)) | Err(_)) | None => return queue.close(Close::Gone),
         };
         tokio::select! {
+            biased;
             () = handle(&text, queue, &mut peer) => {}
-            _ = queue.closed() => return,
+            _ = &mut closed => return,
         }
     }
 }
@@ -98,32 +111,28 @@ async fn handle(text: &str, queue: &Arc<Queue>, peer: &mut v1::Peer) {
 
 async fn write(host: &Host, mut sink: SplitSink<WebSocket, Message>, queue: &Queue) {
     let ping_after = host.0.config.limits.connection_silence / 3;
-    let mut items = Vec::with_capacity(16);
+    let mut closed = pin!(queue.closed());
+    let mut ping = host.0.env.clock.sleep(ping_after);
+    let mut items = VecDeque::new();
     let reason = loop {
-        tokio::select! {
-            biased;
-            reason = queue.closed() => break reason,
-            () = queue.take(WRITES_AT_ONCE, &mut items) => {}
-            () = host.0.env.clock.sleep(ping_after) => {
-                tokio::select! {
-                    sent = sink.send(Message::Ping(Default::default())) => {
-                        if sent.is_err() {
-                            break Close::Gone;
-                        }
-                    }
-                    reason = queue.closed() => break reason,
+        let step = async {
+            tokio::select! {
+                biased;
+                () = queue.take(&mut items) => write_all(host, &mut sink, &mut items).await,
+                () = &mut ping => {
+                    ping = host.0.env.clock.sleep(ping_after);
+                    sink.send(Message::Ping(Default::default())).await.map(|()| None)
                 }
-                continue;
             }
-        }
+        };
         tokio::select! {
             biased;
-            reason = queue.closed() => break reason,
-            written = write_all(host, &mut sink, &mut items) => match written {
+            written = step => match written {
                 Ok(None) => {}
                 Ok(Some(last)) => break last,
                 Err(_) => break Close::Gone,
             },
+            reason = &mut closed => break reason,
         }
     };
     // The reader learns of it here, where the writer was the first to know.
@@ -146,11 +155,17 @@ async fn write(host: &Host, mut sink: SplitSink<WebSocket, Message>, queue: &Que
 async fn write_all(
     host: &Host,
     sink: &mut SplitSink<WebSocket, Message>,
-    items: &mut Vec<Outgoing>,
+    items: &mut VecDeque<Outgoing>,
 ) -> Result<Option<Close>, axum::Error> {
     for item in items.drain(..) {
         let text: Utf8Bytes = match item {
-            Outgoing::Frame(frame) | Outgoing::Event(_, _, frame) => frame,
+            Outgoing::Events(events) => {
+                for (_, frame) in &events.frames {
+                    sink.feed(Message::Text(frame.clone())).await?;
+                }
+                continue;
+            }
+            Outgoing::Frame(frame) | Outgoing::Event(_, frame) => frame,
             Outgoing::Merged(merged) => {
                 let event = merged.first.merged(merged.text, merged.last_seq);
                 match event.frame(merged.dialect, &host.0.config.registry) {

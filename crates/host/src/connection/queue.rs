@@ -11,11 +11,13 @@ use crate::config::Limits;
 use crate::dialect::Dialect;
 use crate::sequencer::Sequenced;
 
-/// Something that will be one frame.
+/// Something that will be one frame, or several.
 pub(crate) enum Outgoing {
     Frame(Utf8Bytes),
-    /// An event, with its frame in this connection's dialect.
-    Event(Arc<Sequenced>, Dialect, Utf8Bytes),
+    /// Events in a row, shared by all who hear of them in the same dialect.
+    Events(Arc<Events>),
+    /// One of them, where they are told one by one.
+    Event(Arc<Sequenced>, Utf8Bytes),
     /// Deltas of one part in a row, told as one.
     Merged(Merged),
     /// An answer whose place is here and whose bytes are made when it is written.
@@ -25,6 +27,23 @@ pub(crate) enum Outgoing {
     /// Nothing more follows: the connection is closed when this is reached.
     Last(Close),
 }
+
+/// Events of one resource that were published together, with their frames in one dialect.
+pub(crate) struct Events {
+    pub(crate) dialect: Dialect,
+    pub(crate) frames: Vec<(Arc<Sequenced>, Utf8Bytes)>,
+    bytes: usize,
+}
+
+impl Events {
+    pub(crate) fn new(dialect: Dialect, frames: Vec<(Arc<Sequenced>, Utf8Bytes)>) -> Self {
+        let bytes = frames.iter().map(|(_, frame)| frame.len() + ENTRY).sum();
+        Self { dialect, frames, bytes }
+    }
+}
+
+/// What a message counts beside its bytes, so that many small ones count as well.
+const ENTRY: usize = 64;
 
 /// Makes an answer's text, outside the sequencer.
 pub(crate) type Encode = Box<dyn FnOnce() -> String + Send>;
@@ -45,14 +64,19 @@ pub(crate) struct Merged {
 
 impl Outgoing {
     fn weight(&self) -> usize {
-        // What a queue's own entry takes, so that many small messages count as well.
-        const ENTRY: usize = 64;
-        ENTRY
-            + match self {
-                Outgoing::Frame(frame) | Outgoing::Event(_, _, frame) => frame.len(),
-                Outgoing::Merged(merged) => merged.text.len(),
-                Outgoing::Answer(_) | Outgoing::Slot(_) | Outgoing::Last(_) => 0,
-            }
+        match self {
+            Outgoing::Frame(frame) | Outgoing::Event(_, frame) => ENTRY + frame.len(),
+            Outgoing::Events(events) => events.bytes,
+            Outgoing::Merged(merged) => ENTRY + merged.text.len(),
+            Outgoing::Answer(_) | Outgoing::Slot(_) | Outgoing::Last(_) => ENTRY,
+        }
+    }
+
+    fn messages(&self) -> usize {
+        match self {
+            Outgoing::Events(events) => events.frames.len(),
+            _ => 1,
+        }
     }
 }
 
@@ -95,7 +119,15 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Waiting {
     items: VecDeque<Outgoing>,
+    /// What waits and what is being written, together.
+    messages: usize,
     bytes: usize,
+    /// What of it is being written.
+    taken_messages: usize,
+    taken_bytes: usize,
+    closed: bool,
+    /// The writer waits for something to write.
+    idle: bool,
 }
 
 impl Queue {
@@ -112,38 +144,43 @@ impl Queue {
 
     /// Puts something at the end. A queue that is full closes its connection instead; one that is closed takes nothing.
     pub(crate) fn push(&self, item: Outgoing) {
-        if self.is_closed() {
-            return;
-        }
-        let overflow = {
+        let (full, wake) = {
             let mut waiting = self.waiting();
-            let crowded = waiting.items.len() >= self.max_messages / 2 || waiting.bytes >= self.max_bytes / 2;
-            match if crowded { waiting.merge(item) } else { Some(item) } {
-                None => waiting.bytes >= self.max_bytes,
-                Some(_) if waiting.items.len() >= self.max_messages || waiting.bytes >= self.max_bytes => true,
-                Some(item) => {
-                    waiting.bytes += item.weight();
-                    waiting.items.push_back(item);
-                    false
-                }
+            if waiting.closed {
+                return;
             }
+            // A message that is larger than the bound by itself still fits into a queue that is not at it.
+            let full = waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes;
+            let crowded = waiting.messages >= self.max_messages / 2 || waiting.bytes >= self.max_bytes / 2;
+            match item {
+                _ if full => {}
+                Outgoing::Events(events) if crowded => waiting.push_merging(&events),
+                item => waiting.push(item),
+            }
+            (full, std::mem::take(&mut waiting.idle))
         };
-        if overflow { self.close(Close::Behind) } else { self.filled.notify_one() }
+        if full {
+            self.close(Close::Behind);
+        } else if wake {
+            self.filled.notify_one();
+        }
     }
 
-    /// Waits for something to write and takes up to `most` items.
-    pub(crate) async fn take(&self, most: usize, into: &mut Vec<Outgoing>) {
+    /// Waits for something to write and takes all there is. What was taken before counts as written now.
+    pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>) {
         loop {
             {
                 let mut waiting = self.waiting();
-                let count = waiting.items.len().min(most);
-                if count > 0 {
-                    let taken = waiting.items.drain(..count);
-                    let mut weight = 0;
-                    into.extend(taken.inspect(|item| weight += item.weight()));
-                    waiting.bytes -= weight;
+                waiting.messages -= std::mem::take(&mut waiting.taken_messages);
+                waiting.bytes -= std::mem::take(&mut waiting.taken_bytes);
+                if !waiting.items.is_empty() {
+                    // The buffers change places, so that neither is made anew.
+                    std::mem::swap(&mut waiting.items, into);
+                    waiting.taken_messages = waiting.messages;
+                    waiting.taken_bytes = waiting.bytes;
                     return;
                 }
+                waiting.idle = true;
             }
             self.filled.notified().await;
         }
@@ -160,13 +197,8 @@ impl Queue {
         });
         if first {
             let mut waiting = self.waiting();
-            waiting.items.clear();
-            waiting.bytes = 0;
+            *waiting = Waiting { closed: true, ..Waiting::default() };
         }
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.close.borrow().is_some()
     }
 
     /// Waits until the connection is to be closed.
@@ -190,27 +222,37 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Merges a delta into the item before it, where both fill the same part. Only neighbours are merged: moving text
-    /// past another resource's event would let a client's watermark skip it. Gives back what cannot be merged.
-    fn merge(&mut self, item: Outgoing) -> Option<Outgoing> {
-        let Outgoing::Event(event, dialect, frame) = item else { return Some(item) };
-        let (Some(delta), Some(last)) = (event.delta(), self.items.back_mut()) else {
-            return Some(Outgoing::Event(event, dialect, frame));
-        };
+    fn push(&mut self, item: Outgoing) {
+        self.messages += item.messages();
+        self.bytes += item.weight();
+        self.items.push_back(item);
+    }
+
+    /// Puts events at the end one by one, each delta merged into the item before it where both fill the same part. Only
+    /// neighbours are merged: moving text past another resource's event would let a client's watermark skip it.
+    fn push_merging(&mut self, events: &Events) {
+        for (event, frame) in &events.frames {
+            if !self.merge(event, events.dialect) {
+                self.push(Outgoing::Event(event.clone(), frame.clone()));
+            }
+        }
+    }
+
+    fn merge(&mut self, event: &Arc<Sequenced>, dialect: Dialect) -> bool {
+        let (Some(delta), Some(last)) = (event.delta(), self.items.back_mut()) else { return false };
         let before = last.weight();
         match last {
             Outgoing::Merged(merged) if event.continues(&merged.first) => {
                 merged.text.push_str(delta);
                 merged.last_seq = event.seq;
             }
-            Outgoing::Event(earlier, _, _) if event.continues(earlier) => {
+            Outgoing::Event(earlier, _) if event.continues(earlier) => {
                 let text = [earlier.delta().unwrap_or_default(), delta].concat();
                 *last = Outgoing::Merged(Merged { first: earlier.clone(), text, last_seq: event.seq, dialect });
             }
-            _ => return Some(Outgoing::Event(event, dialect, frame)),
+            _ => return false,
         }
-        let after = last.weight();
-        self.bytes = self.bytes - before + after;
-        None
+        self.bytes = self.bytes - before + last.weight();
+        true
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use event::{Origin, Resource, Sequenced};
 pub(crate) use replay::Replay;
 
 use crate::config::{Config, Durability};
-use crate::connection::{Close, Encode, Outgoing, Queue};
+use crate::connection::{Close, Encode, Events, Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
 use crate::journal::{Journal, RecordRef, Recovered, Sync};
@@ -250,6 +250,8 @@ pub(crate) struct Sequencer {
     /// Numbers up to here are reserved in the journal.
     reserved: u64,
     published: Published,
+    /// Events of one resource that are published and not handed out yet: within a step only.
+    undelivered: Vec<Arc<Sequenced>>,
     replay: Replay,
     connections: HashMap<ConnectionId, Connection>,
     subscribers: HashMap<Resource, Vec<Subscriber>>,
@@ -276,6 +278,7 @@ impl Sequencer {
             held: Vec::new(),
             reserved: seq,
             published: Published { state, seq },
+            undelivered: Vec::new(),
             replay,
             connections: HashMap::new(),
             subscribers: HashMap::new(),
@@ -338,6 +341,7 @@ impl Sequencer {
         for message in batch.drain(..) {
             self.handle(message);
         }
+        self.deliver();
     }
 
     /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
@@ -403,6 +407,10 @@ impl Sequencer {
     }
 
     fn handle(&mut self, message: ToSequencer) {
+        // What else happens has its place behind what was published before.
+        if !matches!(message, ToSequencer::Publish(_)) {
+            self.deliver();
+        }
         match message {
             ToSequencer::Nothing => {}
             ToSequencer::Publish(publication) => self.publish(publication),
@@ -449,27 +457,51 @@ impl Sequencer {
 
         if let Change::Session(_, change) = &event.change
             && let Some(session) = session.or(removed.as_ref())
+            && is_news(change)
         {
-            self.notify(change, session);
+            let (change, session) = (change.clone(), session.clone());
+            self.deliver();
+            self.notify(&change, &session);
         }
 
         let sequenced = Arc::new(Sequenced::new(self.published.seq, event, origin, uri));
         let resource = sequenced.resource();
-        if let Some(subscribers) = self.subscribers.get(&resource) {
-            for subscriber in subscribers {
-                if let Some(frame) = sequenced.frame(subscriber.dialect, &self.config.registry) {
-                    subscriber.queue.push(Outgoing::Event(sequenced.clone(), subscriber.dialect, frame));
-                }
-            }
+        if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
+            self.deliver();
         }
-        self.replay.push(sequenced);
+        self.undelivered.push(sequenced);
 
         if removed.is_some() {
+            self.deliver();
             for subscriber in self.subscribers.remove(&resource).unwrap_or_default() {
                 if let Some(connection) = self.connections.get_mut(&subscriber.connection) {
                     connection.subscriptions.remove(&resource);
                 }
             }
+        }
+    }
+
+    /// Hands what was published in a row of one resource to those who hear of it: one push a subscriber, whatever the
+    /// number of events, and one list of frames a dialect.
+    fn deliver(&mut self) {
+        let Some(first) = self.undelivered.first() else { return };
+        if let Some(subscribers) = self.subscribers.get(&first.resource()) {
+            let mut told: HashMap<Dialect, Option<Arc<Events>>> = HashMap::new();
+            for subscriber in subscribers {
+                let events = told.entry(subscriber.dialect).or_insert_with(|| {
+                    let frame = |event: &Arc<Sequenced>| {
+                        Some((event.clone(), event.frame(subscriber.dialect, &self.config.registry)?))
+                    };
+                    let frames: Vec<_> = self.undelivered.iter().filter_map(frame).collect();
+                    (!frames.is_empty()).then(|| Arc::new(Events::new(subscriber.dialect, frames)))
+                });
+                if let Some(events) = events {
+                    subscriber.queue.push(Outgoing::Events(events.clone()));
+                }
+            }
+        }
+        for event in self.undelivered.drain(..) {
+            self.replay.push(event);
         }
     }
 
@@ -629,6 +661,11 @@ struct Lines {
     sync: Sync,
     /// Up to where numbers are reserved once it is written.
     reserved: u64,
+}
+
+/// Whether an event is told to everybody, beside the subscribers.
+fn is_news(change: &SessionEvent) -> bool {
+    matches!(change, SessionEvent::Listed | SessionEvent::Removed)
 }
 
 enum Added {

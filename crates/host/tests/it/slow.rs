@@ -51,7 +51,7 @@ async fn past_the_bound_the_connection_is_closed_and_reconnecting_brings_everyth
     slow.subscribe(URI).await.unwrap();
 
     // Tools do not merge. The pauses let the quick one keep up.
-    let tool = json!({"tool": {"name": "cat", "output": "x".repeat(1_000)}});
+    let tool = json!({"tool": {"name": "cat", "output": "x", "repeat": 1_000}});
     let steps: Vec<_> = (0..200).flat_map(|_| [tool.clone(), json!({"sleepMs": 1})]).collect();
     let turn = quick.run_script(URI, "t", json!(steps)).await;
     assert_eq!(turn.tool_calls.len(), 200, "nobody else is harmed");
@@ -64,12 +64,14 @@ async fn past_the_bound_the_connection_is_closed_and_reconnecting_brings_everyth
 
 #[tokio::test(start_paused = true)]
 async fn a_single_endless_delta_is_bounded_too() {
-    let host = TestHost::start(config(Limits { queue_bytes: 64 << 10, ..Limits::default() })).await;
+    // The prompt's own echo is as long as the text; both together are more than the queue takes.
+    let host = TestHost::start(config(Limits { queue_bytes: 256 << 10, ..Limits::default() })).await;
     let mut quick = host.client("quick").await;
     quick.ready_session(URI).await;
     let mut slow = narrow_client(&host, "slow").await;
     slow.subscribe(URI).await.unwrap();
-    quick.run_script(URI, "t", json!([{"say": "x".repeat(1 << 20), "chunks": 1_024, "delayMs": 1}])).await;
+    let text = "x".repeat(200 << 10);
+    quick.run_script(URI, "t", json!([{"sleepMs": 50}, {"say": text, "chunks": 1_024, "delayMs": 1}])).await;
     assert!(matches!(slow.until_end().await, Ended::Closed { code: 4008, .. }));
 }
 
