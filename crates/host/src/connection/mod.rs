@@ -1,79 +1,80 @@
 //! A connection: reads requests in their order, writes what its queue holds.
+//!
+//! Reading goes through tungstenite. What goes out is framed here: events once for all connections, the rest as it
+//! comes, and written without another copy.
 
+mod frame;
 mod queue;
 
 use std::collections::VecDeque;
+use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
-use futures_util::stream::{SplitSink, SplitStream};
+use bytes::{Buf, Bytes};
 use futures_util::{SinkExt, StreamExt};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame};
-use tokio::sync::oneshot;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{mpsc, oneshot};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
 pub(crate) use queue::{Answer, Close, Encode, Events, Outgoing, Queue};
 
 use crate::dialect::v1;
+use crate::env::Stream;
 use crate::host::Host;
 use crate::sequencer::{Reply, ToSequencer};
 
+/// How many messages of a client may wait to be handled; with more, nothing is read from it.
+const INBOX: usize = 16;
+/// The socket's buffers, each way: a connection that is idle should cost little.
+const SOCKET_BUFFER: usize = 8 << 10;
+/// How many pieces are written at once.
+const PIECES: usize = 64;
 /// How long a client that is told to go may take to hear it.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
-/// Serves one WebSocket until either side ends it.
-pub(crate) async fn serve(host: Host, socket: WebSocket) {
+/// Serves one WebSocket, its upgrade done, until either side ends it.
+pub(crate) async fn serve(host: Host, stream: impl Stream) {
+    let limits = &host.0.config.limits;
+    let config = WebSocketConfig::default()
+        .read_buffer_size(SOCKET_BUFFER)
+        .write_buffer_size(SOCKET_BUFFER)
+        .max_message_size(Some(limits.message_bytes))
+        .max_frame_size(Some(limits.message_bytes));
+    let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let id = host.next_connection();
-    let queue = Arc::new(Queue::new(&host.0.config.limits));
-    let (sink, stream) = socket.split();
+    let queue = Arc::new(Queue::new(limits));
     let peer = v1::Peer::new(host.clone(), id, queue.clone());
-    tokio::join!(read(&host, stream, &queue, peer), write(&host, sink, &queue));
+    let (inbox, messages) = mpsc::channel(INBOX);
+    // Both in one task: a request that takes its time does not hold up what streams out.
+    tokio::join!(handle_all(messages, &queue, peer), Io { host: &host, socket, queue: &queue, inbox }.run());
     host.0.sequencer.tell(ToSequencer::Detach(id)).await.ok();
 }
 
-async fn read(host: &Host, mut stream: SplitStream<WebSocket>, queue: &Arc<Queue>, mut peer: v1::Peer) {
-    let silence = host.0.config.limits.connection_silence;
+/// Handles a client's messages one after the other.
+async fn handle_all(mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>, mut peer: v1::Peer) {
     let mut closed = pin!(queue.closed());
-    // One alarm for many messages: it looks whether anything came since it was set, and is set again.
-    let mut alarm = host.0.env.clock.sleep(silence);
-    let mut heard = true;
     loop {
-        let message = tokio::select! {
-            biased;
-            message = stream.next() => message,
-            _ = &mut closed => return,
-            () = &mut alarm => {
-                if !std::mem::take(&mut heard) {
-                    return queue.close(Close::Silent);
+        let step = async {
+            match messages.recv().await {
+                Some(text) => {
+                    handle(&text, queue, &mut peer).await;
+                    true
                 }
-                alarm = host.0.env.clock.sleep(silence);
-                continue;
+                None => false,
             }
-        };
-        heard = true;
-        let text = match message {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Binary(_))) => {
-                let error = ErrorObject::new(jsonrpc::code::PARSE, "binary frames are not understood: send text");
-                queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
-                continue;
-            }
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-            Some(Err(error)) if is_too_big(&error) => return queue.close(Close::TooBig),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return queue.close(Close::Gone),
         };
         tokio::select! {
             biased;
-            () = handle(&text, queue, &mut peer) => {}
+            more = step => if !more { return },
             _ = &mut closed => return,
         }
     }
-}
-
-fn is_too_big(error: &axum::Error) -> bool {
-    // axum hides the library's own error behind a trait object; its message is what can be asked.
-    error.to_string().contains("too long") || error.to_string().contains("too big")
 }
 
 /// Handles one frame to its end, so that what comes in one breath takes effect in its order.
@@ -109,83 +110,188 @@ async fn handle(text: &str, queue: &Arc<Queue>, peer: &mut v1::Peer) {
     }
 }
 
-async fn write(host: &Host, mut sink: SplitSink<WebSocket, Message>, queue: &Queue) {
-    let ping_after = host.0.config.limits.connection_silence / 3;
-    let mut closed = pin!(queue.closed());
-    let mut ping = host.0.env.clock.sleep(ping_after);
-    let mut items = VecDeque::new();
-    let reason = loop {
-        let step = async {
+/// What goes in and out of the socket.
+struct Io<'a, S> {
+    host: &'a Host,
+    socket: WebSocketStream<S>,
+    queue: &'a Queue,
+    inbox: mpsc::Sender<Utf8Bytes>,
+}
+
+impl<S: Stream> Io<'_, S> {
+    async fn run(mut self) {
+        let silence = self.host.0.config.limits.connection_silence;
+        let clock = self.host.0.env.clock.clone();
+        let mut closed = pin!(self.queue.closed());
+        // One alarm for many messages: it looks whether anything came since it was set, and is set again.
+        let mut alarm = clock.sleep(silence / 3);
+        let mut silent_alarms = 0;
+        let mut items = VecDeque::new();
+        let mut out = Output::default();
+        let reason = loop {
+            let full = self.inbox.capacity() == 0;
+            let step = async {
+                tokio::select! {
+                    biased;
+                    () = self.queue.take(&mut items) => {
+                        let last = out.add(&mut items, self.host).await;
+                        out.write(&mut self.socket).await?;
+                        Ok(last)
+                    }
+                    message = self.socket.next(), if !full => {
+                        silent_alarms = 0;
+                        received(message, &self.inbox, self.queue)
+                    }
+                    // Only to look again.
+                    _ = self.inbox.reserve(), if full => Ok(None),
+                    () = &mut alarm => {
+                        alarm = clock.sleep(silence / 3);
+                        silent_alarms += 1;
+                        if silent_alarms > 3 {
+                            return Ok(Some(Close::Silent));
+                        }
+                        self.socket.send(Message::Ping(Bytes::new())).await?;
+                        Ok(None)
+                    }
+                }
+            };
             tokio::select! {
                 biased;
-                () = queue.take(&mut items) => write_all(host, &mut sink, &mut items).await,
-                () = &mut ping => {
-                    ping = host.0.env.clock.sleep(ping_after);
-                    sink.send(Message::Ping(Default::default())).await.map(|()| None)
-                }
+                done = step => match done {
+                    Ok(None) => {}
+                    Ok(Some(reason)) => break reason,
+                    Err(SocketError::Capacity(_)) => break Close::TooBig,
+                    Err(_) => break Close::Gone,
+                },
+                reason = &mut closed => break reason,
             }
         };
+        self.queue.close(reason);
+        let farewell = async {
+            if let Some((code, reason)) = reason.code() {
+                // What was begun is finished, or the client could not read what follows.
+                out.finish_begun(&mut self.socket).await?;
+                let frame = CloseFrame { code: code.into(), reason: Utf8Bytes::from_static(reason) };
+                self.socket.send(Message::Close(Some(frame))).await?;
+            }
+            self.socket.close(None).await
+        };
         tokio::select! {
-            biased;
-            written = step => match written {
-                Ok(None) => {}
-                Ok(Some(last)) => break last,
-                Err(_) => break Close::Gone,
-            },
-            reason = &mut closed => break reason,
+            // Either it was heard or there is nobody to hear it.
+            _ = farewell => {}
+            () = clock.sleep(CLOSE_GRACE) => {}
         }
-    };
-    // The reader learns of it here, where the writer was the first to know.
-    queue.close(reason);
-    let farewell = async {
-        if let Some((code, reason)) = reason.code() {
-            let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
-            sink.send(Message::Close(Some(frame))).await?;
-        }
-        sink.close().await
-    };
-    tokio::select! {
-        // Either it was heard or there is nobody to hear it.
-        _ = farewell => {}
-        () = host.0.env.clock.sleep(CLOSE_GRACE) => {}
     }
 }
 
-/// Writes what was taken from the queue, with one flush at the end. Gives the reason to close, where that came up.
-async fn write_all(
-    host: &Host,
-    sink: &mut SplitSink<WebSocket, Message>,
-    items: &mut VecDeque<Outgoing>,
-) -> Result<Option<Close>, axum::Error> {
-    for item in items.drain(..) {
-        let text: Utf8Bytes = match item {
-            Outgoing::Events(events) => {
-                for (_, frame) in &events.frames {
-                    sink.feed(Message::Text(frame.clone())).await?;
-                }
-                continue;
-            }
-            Outgoing::Frame(frame) | Outgoing::Event(_, frame) => frame,
-            Outgoing::Merged(merged) => {
-                let event = merged.first.merged(merged.text, merged.last_seq);
-                match event.frame(merged.dialect, &host.0.config.registry) {
-                    Some(frame) => frame,
-                    None => continue,
-                }
-            }
-            Outgoing::Answer(answer) => (answer.encode)().into(),
-            Outgoing::Slot(place) => match place.await {
-                Ok(frame) if !frame.is_empty() => frame.into(),
-                // A batch of notifications has no answer.
-                Ok(_) | Err(_) => continue,
-            },
-            Outgoing::Last(reason) => {
-                sink.flush().await?;
-                return Ok(Some(reason));
-            }
-        };
-        sink.feed(Message::Text(text)).await?;
+/// Takes a message of the client. Gives the reason to close, where it is one.
+fn received(
+    message: Option<Result<Message, SocketError>>,
+    inbox: &mpsc::Sender<Utf8Bytes>,
+    queue: &Queue,
+) -> Result<Option<Close>, SocketError> {
+    match message {
+        Some(Ok(Message::Text(text))) => {
+            // There is room, since nothing is read otherwise; where nobody listens any more, the connection is closed.
+            inbox.try_send(text).ok();
+            Ok(None)
+        }
+        Some(Ok(Message::Binary(_))) => {
+            let error = ErrorObject::new(jsonrpc::code::PARSE, "binary frames are not understood: send text");
+            queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+            Ok(None)
+        }
+        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
+        Some(Ok(Message::Close(_))) | None => Ok(Some(Close::Gone)),
+        Some(Err(error)) => Err(error),
     }
-    sink.flush().await?;
-    Ok(None)
+}
+
+/// What is to be written, in pieces. It survives a write that is given up half-way.
+#[derive(Default)]
+struct Output {
+    pieces: VecDeque<Bytes>,
+    /// The first piece is written in part.
+    begun: bool,
+}
+
+impl Output {
+    /// Frames what was taken from the queue. Gives the reason to close, where that came up.
+    async fn add(&mut self, items: &mut VecDeque<Outgoing>, host: &Host) -> Option<Close> {
+        let mut own = Vec::new();
+        for item in items.drain(..) {
+            match item {
+                Outgoing::Events(events) => {
+                    self.push(&mut own);
+                    self.pieces.push_back(events.framed.clone());
+                }
+                Outgoing::Frame(text) | Outgoing::Event(_, text) => frame::text(&text, &mut own),
+                Outgoing::Merged(merged) => {
+                    let event = merged.first.merged(merged.text, merged.last_seq);
+                    if let Some(text) = event.frame(merged.dialect, &host.0.config.registry) {
+                        frame::text(&text, &mut own);
+                    }
+                }
+                Outgoing::Answer(answer) => frame::text(&(answer.encode)(), &mut own),
+                // A batch of notifications has no answer.
+                Outgoing::Slot(place) => match place.await {
+                    Ok(text) if !text.is_empty() => frame::text(&text, &mut own),
+                    Ok(_) | Err(_) => {}
+                },
+                Outgoing::Last(reason) => {
+                    self.push(&mut own);
+                    return Some(reason);
+                }
+            }
+        }
+        self.push(&mut own);
+        None
+    }
+
+    fn push(&mut self, own: &mut Vec<u8>) {
+        if !own.is_empty() {
+            self.pieces.push_back(std::mem::take(own).into());
+        }
+    }
+
+    /// Writes everything.
+    async fn write<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
+        // What tungstenite had to say (a pong) must be out before something else is written beside it.
+        socket.flush().await?;
+        while !self.pieces.is_empty() {
+            self.write_some(socket.get_mut(), PIECES).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest of the piece that is written in part.
+    async fn finish_begun<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
+        while self.begun {
+            self.write_some(socket.get_mut(), 1).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_some(&mut self, stream: &mut impl Stream, most: usize) -> io::Result<()> {
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        let count = self.pieces.len().min(most);
+        for (slice, piece) in slices.iter_mut().zip(self.pieces.iter().take(count)) {
+            *slice = IoSlice::new(piece);
+        }
+        let mut written = stream.write_vectored(&slices[..count]).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        while let Some(piece) = self.pieces.front_mut() {
+            if written < piece.len() {
+                self.begun |= written > 0;
+                piece.advance(written);
+                break;
+            }
+            written -= piece.len();
+            self.pieces.pop_front();
+            self.begun = false;
+        }
+        Ok(())
+    }
 }

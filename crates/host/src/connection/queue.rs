@@ -3,21 +3,22 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::ws::Utf8Bytes;
+use bytes::Bytes;
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
+use super::frame;
 use crate::config::Limits;
 use crate::dialect::Dialect;
 use crate::sequencer::Sequenced;
 
 /// Something that will be one frame, or several.
 pub(crate) enum Outgoing {
-    Frame(Utf8Bytes),
+    Frame(Arc<str>),
     /// Events in a row, shared by all who hear of them in the same dialect.
     Events(Arc<Events>),
     /// One of them, where they are told one by one.
-    Event(Arc<Sequenced>, Utf8Bytes),
+    Event(Arc<Sequenced>, Arc<str>),
     /// Deltas of one part in a row, told as one.
     Merged(Merged),
     /// An answer whose place is here and whose bytes are made when it is written.
@@ -31,14 +32,17 @@ pub(crate) enum Outgoing {
 /// Events of one resource that were published together, with their frames in one dialect.
 pub(crate) struct Events {
     pub(crate) dialect: Dialect,
-    pub(crate) frames: Vec<(Arc<Sequenced>, Utf8Bytes)>,
-    bytes: usize,
+    pub(crate) frames: Vec<(Arc<Sequenced>, Arc<str>)>,
+    /// All of them as they go over the socket. A server's frames are the same for every client, so they are made once
+    /// and written as they are.
+    pub(crate) framed: Bytes,
 }
 
 impl Events {
-    pub(crate) fn new(dialect: Dialect, frames: Vec<(Arc<Sequenced>, Utf8Bytes)>) -> Self {
-        let bytes = frames.iter().map(|(_, frame)| frame.len() + ENTRY).sum();
-        Self { dialect, frames, bytes }
+    pub(crate) fn new(dialect: Dialect, frames: Vec<(Arc<Sequenced>, Arc<str>)>) -> Self {
+        let mut framed = Vec::with_capacity(frames.iter().map(|(_, text)| text.len() + frame::MAX_HEAD).sum());
+        frames.iter().for_each(|(_, text)| frame::text(text, &mut framed));
+        Self { dialect, frames, framed: framed.into() }
     }
 }
 
@@ -66,7 +70,7 @@ impl Outgoing {
     fn weight(&self) -> usize {
         match self {
             Outgoing::Frame(frame) | Outgoing::Event(_, frame) => ENTRY + frame.len(),
-            Outgoing::Events(events) => events.bytes,
+            Outgoing::Events(events) => events.framed.len() + ENTRY * events.frames.len(),
             Outgoing::Merged(merged) => ENTRY + merged.text.len(),
             Outgoing::Answer(_) | Outgoing::Slot(_) | Outgoing::Last(_) => ENTRY,
         }

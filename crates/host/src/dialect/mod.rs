@@ -2,7 +2,8 @@
 
 pub(crate) mod v1;
 
-use axum::extract::ws::Utf8Bytes;
+use std::sync::Arc;
+
 use grove_core::{Session, SessionEvent};
 use grove_wire::registry::Registry;
 
@@ -19,7 +20,7 @@ impl Dialect {
         change: &SessionEvent,
         session: &Session,
         registry: &Registry,
-    ) -> Option<Utf8Bytes> {
+    ) -> Option<Arc<str>> {
         match self {
             Dialect::V1 { version } => v1::notification(change, session, version, registry),
         }

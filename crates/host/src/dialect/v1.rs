@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::ws::Utf8Bytes;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, Turn, TurnId};
@@ -45,13 +44,13 @@ pub(crate) fn notification(
     session: &Session,
     version: u32,
     registry: &Registry,
-) -> Option<Utf8Bytes> {
+) -> Option<Arc<str>> {
     let notification = v1::encode::notification(change, session)?;
     if !registry.knows_notification(notification.kind(), version) {
         return None;
     }
     let params = v1::NotificationParams { notification };
-    jsonrpc::notification(v1::notify::NOTIFICATION, &params).ok().map(Utf8Bytes::from)
+    jsonrpc::notification(v1::notify::NOTIFICATION, &params).ok().map(Arc::from)
 }
 
 impl Peer {
@@ -405,7 +404,7 @@ impl Peer {
                         origin: Some(origin),
                         rejection_reason: Some(reason),
                     };
-                    v1::encode::action_frame(&envelope).ok().map(Utf8Bytes::from)
+                    v1::encode::action_frame(&envelope).ok().map(Arc::from)
                 }),
             }
         };

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use axum::extract::ws::Utf8Bytes;
 use grove_core::*;
 use grove_wire::registry::Registry;
 use grove_wire::v1;
@@ -39,7 +38,7 @@ pub(crate) struct Sequenced {
 #[derive(Clone, Debug)]
 struct EncodedV1 {
     kind: v1::ActionType,
-    frame: Utf8Bytes,
+    frame: Arc<str>,
 }
 
 impl Sequenced {
@@ -55,7 +54,7 @@ impl Sequenced {
     }
 
     /// The frame that tells this event in a dialect, where the dialect and the client's version have one.
-    pub(crate) fn frame(&self, dialect: Dialect, registry: &Registry) -> Option<Utf8Bytes> {
+    pub(crate) fn frame(&self, dialect: Dialect, registry: &Registry) -> Option<Arc<str>> {
         match dialect {
             Dialect::V1 { version } => {
                 let encoded = self.v1()?;

@@ -10,7 +10,6 @@ mod replay;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use axum::extract::ws::Utf8Bytes;
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot};
 
@@ -84,7 +83,7 @@ pub struct NotWritten(String);
 pub(crate) struct Refusal {
     pub(crate) connection: ConnectionId,
     /// Makes the frame from the number.
-    pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Utf8Bytes> + Send>,
+    pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
 }
 
 /// Where an answer goes: into the connection's queue, or to the batch that it is part of.
@@ -507,7 +506,7 @@ impl Sequencer {
 
     /// Tells every connection what is news rather than state.
     fn notify(&self, change: &SessionEvent, session: &Session) {
-        let mut frames: HashMap<Dialect, Option<Utf8Bytes>> = HashMap::new();
+        let mut frames: HashMap<Dialect, Option<Arc<str>>> = HashMap::new();
         for connection in self.connections.values() {
             let frame = frames
                 .entry(connection.dialect)

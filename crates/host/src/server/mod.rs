@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Extension, Request, State, WebSocketUpgrade};
-use axum::http::StatusCode;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -16,6 +16,7 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 pub use access::{Access, Token};
 
@@ -27,8 +28,6 @@ use crate::host::Host;
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How much a request's head may have.
 const HEAD_BYTES: usize = 16 << 10;
-/// The sockets' buffers, each way: a connection that is idle should cost little.
-const SOCKET_BUFFER: usize = 8 << 10;
 /// How long to wait after `accept` failed, as it does when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -142,27 +141,43 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
     }
 }
 
-async fn upgrade(
-    State(server): State<Server>,
-    Extension(place): Extension<Place>,
-    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-    request: Request,
-) -> Response {
+async fn upgrade(State(server): State<Server>, Extension(place): Extension<Place>, mut request: Request) -> Response {
     if let Err(refusal) = server.access.check_token(request.headers(), request.uri().query()) {
         return refusal.into_response();
     }
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(_) => return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket\n").into_response(),
+    let Some(key) = websocket_key(request.headers()) else {
+        return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
     };
-    let limits = server.host.0.config.limits;
-    upgrade
-        .read_buffer_size(SOCKET_BUFFER)
-        .write_buffer_size(SOCKET_BUFFER)
-        .max_message_size(limits.message_bytes)
-        .max_frame_size(limits.message_bytes)
-        .on_upgrade(move |socket| async move {
-            connection::serve(server.host, socket).await;
-            drop(place);
-        })
+    let accept = derive_accept_key(key.as_bytes());
+    let upgraded = hyper::upgrade::on(&mut request);
+    let host = server.host.clone();
+    server.host.0.env.spawn.spawn(Box::pin(async move {
+        match upgraded.await {
+            Ok(stream) => connection::serve(host, TokioIo::new(stream)).await,
+            Err(error) => tracing::debug!(%error, "a WebSocket was not taken up"),
+        }
+        drop(place);
+    }));
+    let headers = [
+        (header::CONNECTION, HeaderValue::from_static("Upgrade")),
+        (header::UPGRADE, HeaderValue::from_static("websocket")),
+    ];
+    let mut response = (StatusCode::SWITCHING_PROTOCOLS, headers).into_response();
+    if let Ok(accept) = HeaderValue::from_str(&accept) {
+        response.headers_mut().insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+/// The key of a request that asks for a WebSocket, as RFC 6455 has it.
+fn websocket_key(headers: &HeaderMap) -> Option<String> {
+    let says = |name: header::HeaderName, word: &str| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(word))
+    };
+    let asks = says(header::CONNECTION, "upgrade")
+        && says(header::UPGRADE, "websocket")
+        && says(header::SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(header::SEC_WEBSOCKET_KEY)?.to_str().ok()?;
+    asks.then(|| key.to_owned())
 }
