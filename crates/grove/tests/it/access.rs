@@ -124,10 +124,16 @@ fn what_is_not_served_is_not_served() {
 fn what_the_host_keeps_is_for_its_owner_alone() {
     let host = Host::start();
     let data = host.place.data();
-    assert_eq!(mode(&data), 0o700);
-    for file in std::fs::read_dir(&data).unwrap() {
-        let path = file.unwrap().path();
-        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    let mut folders = vec![data.clone()];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let path = file.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => assert_eq!(mode(&path), 0o600, "{}", path.display()),
+            }
+        }
     }
     assert!(data.join("token").exists() && data.join("host.json").exists());
     assert_eq!(std::fs::read_to_string(data.join("token")).unwrap(), host.token);

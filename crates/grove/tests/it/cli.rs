@@ -119,6 +119,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "replay-actions": default(json!(10_000)),
         "replay-bytes": default(json!(32 << 20)),
         "turn-silence": default(json!(1_800)),
+        "durability": default(json!("power")),
         "default-directory": default(json!(home)),
         "browse-roots": default(json!([home])),
         "read-roots": default(json!([])),

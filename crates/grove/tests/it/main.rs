@@ -8,6 +8,7 @@ mod cli;
 mod content;
 mod creation;
 mod dispose;
+mod durable;
 mod files;
 mod handshake;
 mod inspect;

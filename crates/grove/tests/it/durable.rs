@@ -1,0 +1,128 @@
+//! What survives `kill -9`: everything that any client saw.
+//!
+//! `GROVE_KILLS` says how often the host is killed (25 by default).
+
+use std::time::Duration;
+
+use grove_testkit::Client;
+use grove_wire::v1::TurnState;
+use serde_json::json;
+
+use crate::support::{Host, Place, S as URI, permission_resolved};
+
+/// A small generator, so that a failing run can be repeated from the seed that it prints.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Does what a busy client does, until the host is gone: starts turns, streams, answers what is asked.
+async fn work(client: &mut Client, turn: String) {
+    let steps = json!([{"say": "streaming some text", "chunks": 19, "delayMs": 1},
+        {"tool": {"name": "sh", "input": "ls", "output": "out", "permission": "shell"}},
+        {"say": " and more of it", "chunks": 15, "delayMs": 1}]);
+    client.script(URI, &turn, steps).await;
+    while let Some(text) = client.frame().await {
+        client.take(&text);
+        let Some(active) = client.session(URI).active_turn.clone() else { continue };
+        if let Some(request) = active.pending_permissions.keys().next().cloned() {
+            client.dispatch(permission_resolved(URI, &active.id, &request, true)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_a_client_saw_is_lost_by_kill_9() {
+    let kills: u64 = std::env::var("GROVE_KILLS").ok().map_or(25, |text| text.parse().unwrap());
+    let seed = std::env::var("GROVE_SEED").ok().map_or(u64::from(std::process::id()), |text| text.parse().unwrap());
+    eprintln!("GROVE_SEED={seed} repeats this run");
+    let mut dice = Dice(seed);
+    let mut host = Place::new().serve(&[]);
+    let mut clients = vec![host.client_with_session("a").await];
+    for id in ["b", "c"] {
+        let mut client = host.client(id).await;
+        client.subscribe(URI).await.unwrap();
+        clients.push(client);
+    }
+    let mut finished = 0;
+    for round in 0..kills {
+        let pause = Duration::from_micros(dice.below(60_000));
+        let busy = dice.below(3) as usize;
+        let turn = format!("turn-{round}");
+        // Every client reads until the connection breaks; one of them also works.
+        let mut tasks = Vec::new();
+        for (n, mut client) in clients.drain(..).enumerate() {
+            let turn = turn.clone();
+            tasks.push(tokio::spawn(async move {
+                if n == busy {
+                    work(&mut client, turn).await;
+                } else {
+                    client.until_end().await;
+                }
+                client
+            }));
+        }
+        tokio::time::sleep(pause).await;
+        let place = host.kill();
+        for task in tasks {
+            clients.push(task.await.unwrap());
+        }
+        host = place.serve(&[]);
+        for client in &mut clients {
+            let seen = client.seen;
+            assert!(host.reconnect(client).await, "round {round}: what was missed is replayed");
+            assert!(client.seen >= seen, "round {round}: numbers do not go back");
+            // What the client saw is in its state, and its state must be the host's.
+            client.must_agree(URI).await;
+        }
+        let done = clients[0].session(URI).turns.len();
+        assert!(done >= finished, "round {round}: a finished turn is gone");
+        finished = done;
+    }
+    // A turn that waited is still waiting, and goes on.
+    let first = &mut clients[0];
+    if let Some(active) = first.session(URI).active_turn.clone() {
+        if let Some(request) = active.pending_permissions.keys().next() {
+            first.dispatch(permission_resolved(URI, &active.id, request, true)).await;
+        }
+        first.turn_end(URI, &active.id).await;
+    }
+    let last = first.run_script(URI, "last", json!([{"say": "still here"}])).await;
+    assert_eq!(last.state, TurnState::Complete);
+    for client in &mut clients {
+        client.turn_end(URI, "last").await;
+        client.must_agree(URI).await;
+    }
+}
+
+#[tokio::test]
+async fn sessions_contents_and_waiting_turns_survive_an_orderly_stop_and_a_new_start() {
+    let host = Host::start();
+    let mut client = host.client("a").await;
+    client.ready_session(URI).await;
+    client.run_script(URI, "t1", json!([{"tool": {"name": "cat", "output": "0123456789", "repeat": 10_000}}])).await;
+    let part = serde_json::to_value(&client.session(URI).turns[0].response_parts[0]).unwrap();
+    let content = part["uri"].as_str().unwrap().to_owned();
+    let place = host.kill();
+    let host = place.serve(&[]);
+    assert!(host.reconnect(&mut client).await);
+    client.must_agree(URI).await;
+    let fetched: serde_json::Value = client.call("fetchContent", json!({"uri": content})).await.unwrap();
+    assert_eq!(fetched["data"].as_str().unwrap().len(), 100_000);
+    let listed: serde_json::Value = client.call("listSessions", json!({})).await.unwrap();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_data_folder_of_a_newer_version_is_refused_by_name() {
+    let place = Place::new();
+    place.write("data/version", "2\n");
+    let ran = place.run(&["serve"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("is of version 2, and this Grove knows version 1"), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(place.data().join("version")).unwrap(), "2\n", "and left as it was");
+}
