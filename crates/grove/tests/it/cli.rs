@@ -141,6 +141,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "replay-actions": from_file(json!(5)),
         "replay-bytes": default(json!(32 << 20)),
         "turn-silence": variable("GROVE_TURN_SILENCE", json!(7)),
+        "durability": default(json!("power")),
         "default-directory": default(json!(home)),
         "browse-roots": variable("GROVE_BROWSE_ROOTS", json!(["/b", "/c"])),
         "read-roots": from_file(json!(["/r", "/s"])),
