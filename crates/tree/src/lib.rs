@@ -13,6 +13,7 @@
 //! - [`Damage`]: what is wrong in a log. Damage is data and never an error: whatever can be read is read.
 //! - [`migrate`](migrate::migrate): versions 1 and 2 to version 3. [`repair`](repair::repair): a copy without damage.
 //! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove.
+//! - [`turns`]: `grove-core`'s turns as entries, and entries as turns.
 //! - [`side`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
 //!
 //! # What it never does
@@ -57,6 +58,7 @@ pub mod scan;
 pub mod side;
 pub mod store;
 mod time;
+pub mod turns;
 
 pub use append::AppendError;
 pub use children::Children;

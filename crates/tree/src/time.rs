@@ -22,6 +22,28 @@ pub(crate) fn milliseconds(value: &[u8]) -> Option<i64> {
     Some(day * 86_400_000 + clock - offset)
 }
 
+/// A time as the format writes it: ISO 8601, milliseconds, UTC.
+pub(crate) fn iso(at: grove_core::Timestamp) -> String {
+    let (seconds, milliseconds) = (at.0 / 1_000, at.0 % 1_000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
+}
+
+/// The date that comes some days after 1970 began. Years are counted from March, so that the odd day is the last of a
+/// year, and in eras of 400 years, which are all alike.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
 /// Milliseconds since midnight and the offset from UTC.
 fn time_of_day(text: &[u8]) -> Option<(i64, i64)> {
     let hours = digits(text.get(..2)?)?;
@@ -88,7 +110,16 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::milliseconds;
+    use super::{iso, milliseconds};
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_time() {
+        for at in [0, 1, 951_782_400_000, 951_868_799_999, 1_794_716_281_428, 4_102_444_800_000, 253_402_300_799_999] {
+            let written = iso(grove_core::Timestamp(at));
+            assert_eq!(milliseconds(format!("\"{written}\"").as_bytes()), Some(at as i64), "{written}");
+        }
+        assert_eq!(iso(grove_core::Timestamp(1_767_323_045_678)), "2026-01-02T03:04:05.678Z");
+    }
 
     #[test]
     fn times_are_read_in_every_spelling() {

@@ -9,9 +9,13 @@ mod golden;
 mod law;
 mod migration;
 mod own;
+#[path = "../../../core/tests/it/random.rs"]
+#[allow(dead_code, reason = "shared with core's tests, which use more of it")]
+mod random;
 mod samples;
 mod scanner;
 mod side;
 mod store;
 mod support;
 mod tree;
+mod turns;

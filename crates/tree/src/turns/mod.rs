@@ -1,0 +1,46 @@
+//! Turns as entries of a log, and entries as turns: the one place for it.
+//!
+//! A turn is written in the words of the format: what the person said is a `user` message, what the agent said an
+//! `assistant` message with its text, thinking and tool calls, and each result a `toolResult`. So other programs find a
+//! conversation that they understand. What they have no word for rides on the same entries in the field `grove`; how
+//! the turn ended is a `custom` entry of type [`TURN_END`].
+//!
+//! Reading them gives the same turn again. Entries of other programs, which have no such field, become turns by their
+//! messages alone.
+
+mod read;
+mod write;
+
+pub use read::turns;
+pub use write::{Lines, Origin, header_line, name_line, turn_lines};
+
+use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};
+use serde::{Deserialize, Serialize};
+
+/// The `customType` of the entry that ends a turn.
+pub const TURN_END: &str = "grove.turnEnd";
+
+/// What rides on a message's entry.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Extra {
+    turn: TurnId,
+    /// On a user's message: all of it but its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
+    /// On an assistant's message: the parts that it stands for, without the texts that stand in the message itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TurnEnd {
+    turn: TurnId,
+    outcome: Outcome,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+}

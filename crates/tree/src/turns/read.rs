@@ -1,0 +1,291 @@
+//! From entries to turns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use grove_core::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Extra, TURN_END, TurnEnd};
+use crate::index::Owner;
+use crate::kind::Kind;
+use crate::log::Log;
+
+/// The turns along the branch of a log's leaf, oldest first. A turn of Grove's own that has no end is not among them:
+/// its rest is in the journal.
+pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
+    let index = log.index();
+    let ends = ends(log);
+    let mut turns: Vec<Arc<Turn>> = Vec::new();
+    let mut open: Option<Open> = None;
+    for entry in index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default() {
+        if index.kind(entry) != Kind::Message {
+            continue;
+        }
+        let at = Timestamp(index.time(entry).and_then(|time| u64::try_from(time).ok()).unwrap_or(0));
+        let Some(line) = read_line(log.line(entry)) else { continue };
+        if line.message.role == "user" {
+            turns.extend(open.take().and_then(|open| open.close(&ends)));
+            open = Some(Open::new(&index.id(entry), line, at));
+        } else if let Some(open) = &mut open {
+            open.add(line, at);
+        }
+    }
+    turns.extend(open.and_then(|open| open.close(&ends)));
+    turns
+}
+
+/// How Grove's own turns ended.
+fn ends(log: &Log) -> HashMap<TurnId, TurnEnd> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Custom {
+        custom_type: String,
+        data: TurnEnd,
+    }
+    let own = log.index().entries().filter(|entry| log.index().owner(*entry) == Owner::Grove);
+    let read = own.filter_map(|entry| serde_json::from_slice::<Custom>(log.line(entry)).ok());
+    read.filter(|custom| custom.custom_type == TURN_END).map(|custom| (custom.data.turn.clone(), custom.data)).collect()
+}
+
+#[derive(Deserialize)]
+struct Line {
+    message: Spoken,
+    #[serde(default)]
+    grove: Option<Extra>,
+}
+
+/// A message of the format, as far as it is understood.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spoken {
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    content: Value,
+    #[serde(default)]
+    tool_call_id: Option<String>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    error_message: Option<String>,
+    #[serde(default)]
+    usage: Option<Value>,
+}
+
+/// Lines that are no Unicode, for a lone surrogate in them, are read with a replacement in its place.
+fn read_line(line: &[u8]) -> Option<Line> {
+    serde_json::from_slice(line).ok().or_else(|| serde_json::from_slice(&without_surrogates(line)).ok())
+}
+
+fn without_surrogates(line: &[u8]) -> Vec<u8> {
+    let mut mended = line.to_vec();
+    let is_escape = |at: usize, bytes: &[u8]| {
+        bytes[at..].starts_with(b"\\u") && matches!(bytes.get(at + 2), Some(b'd' | b'D')) && at + 6 <= bytes.len()
+    };
+    let mut at = 0;
+    while at < mended.len() {
+        if mended[at] != b'\\' {
+            at += 1;
+        } else if is_escape(at, &mended) && matches!(mended[at + 3], b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F') {
+            let high = matches!(mended[at + 3], b'8' | b'9' | b'a' | b'b' | b'A' | b'B');
+            let paired = high
+                && at + 12 <= mended.len()
+                && is_escape(at + 6, &mended)
+                && matches!(mended[at + 9], b'c'..=b'f' | b'C'..=b'F');
+            if paired {
+                at += 12;
+            } else {
+                mended[at + 2..at + 6].copy_from_slice(b"fffd");
+                at += 6;
+            }
+        } else {
+            at += 2;
+        }
+    }
+    mended
+}
+
+/// A turn in the making.
+struct Open {
+    id: TurnId,
+    /// Grove's own, or another program's.
+    own: bool,
+    message: Message,
+    parts: Vec<Part>,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    stop_reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+impl Open {
+    fn new(entry: &str, line: Line, at: Timestamp) -> Self {
+        let text = text_of(&line.message.content);
+        let (id, message) = match line.grove {
+            Some(Extra { turn, message, .. }) => (Some(turn), message),
+            None => (None, None),
+        };
+        let message = message.unwrap_or_else(|| Message::user(String::new()));
+        Self {
+            own: id.is_some(),
+            id: id.unwrap_or_else(|| entry.into()),
+            message: Message { text, ..message },
+            parts: Vec::new(),
+            started_at: at,
+            ended_at: at,
+            stop_reason: None,
+            usage: None,
+        }
+    }
+
+    fn add(&mut self, line: Line, at: Timestamp) {
+        self.ended_at = at;
+        let Line { message, grove } = line;
+        match message.role.as_str() {
+            "assistant" => {
+                match grove {
+                    Some(extra) => self.add_own(extra.parts, &message.content),
+                    None => self.add_foreign(&message.content),
+                }
+                if let Some(error) = message.error_message.filter(|_| !self.own) {
+                    self.parts.push(Part::Error(ErrorInfo::new("agent", error)));
+                }
+                self.stop_reason = message.stop_reason.or(self.stop_reason.take());
+                self.usage = message.usage.as_ref().and_then(usage_of).or(self.usage.take());
+            }
+            "toolResult" => {
+                let Some(id) = message.tool_call_id else { return };
+                let output = text_of(&message.content);
+                self.add_result(&id.into(), output, message.is_error);
+            }
+            _ => {}
+        }
+    }
+
+    /// The parts that a message stands for, with its texts put back into them.
+    fn add_own(&mut self, parts: Vec<Part>, content: &Value) {
+        let mut texts = content.as_array().into_iter().flatten().filter_map(|block| {
+            let text = block.get("text").or_else(|| block.get("thinking"))?;
+            text.as_str().map(ToOwned::to_owned)
+        });
+        for mut part in parts {
+            match &mut part {
+                Part::Text(TextPart { content, .. }) | Part::Reasoning { content, .. } => {
+                    *content = texts.next().unwrap_or_default();
+                }
+                Part::ToolCall(_) | Part::Content(_) | Part::Error(_) | Part::InputRequest(_) => {}
+            }
+            self.parts.push(part);
+        }
+    }
+
+    fn add_foreign(&mut self, content: &Value) {
+        let text_alone = content.as_str().map(|text| vec![serde_json::json!({"type": "text", "text": text})]);
+        let blocks = text_alone.as_deref().or(content.as_array().map(Vec::as_slice)).unwrap_or_default();
+        for block in blocks {
+            let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let id = PartId::from(format!("part-{}", self.parts.len()));
+            match block.get("type").and_then(Value::as_str) {
+                Some("text") => {
+                    let text = TextPart { id, content: text("text"), delivery: Delivery::Streamed };
+                    self.parts.push(Part::Text(text));
+                }
+                Some("thinking") => self.parts.push(Part::Reasoning { id, content: text("thinking") }),
+                Some("toolCall") => {
+                    let rank = self.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
+                    self.parts.push(Part::ToolCall(Box::new(ToolCall {
+                        id: text("id").into(),
+                        name: text("name"),
+                        display_name: text("name"),
+                        kind: None,
+                        language: None,
+                        invocation_message: text("name"),
+                        input: block.get("arguments").map(Value::to_string),
+                        status: ToolCallStatus::Running,
+                        ready_rank: u32::try_from(rank).ok(),
+                    })));
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    fn add_result(&mut self, id: &ToolCallId, output: String, is_error: bool) {
+        let own = self.own;
+        let call = self.parts.iter_mut().rev().find_map(|part| match part {
+            Part::ToolCall(call) if call.id == *id => Some(call),
+            _ => None,
+        });
+        let Some(call) = call else { return };
+        match &mut call.status {
+            ToolCallStatus::Completed(ToolResult { output: Some(kept), .. })
+            | ToolCallStatus::PendingResultConfirmation(ToolResult { output: Some(kept), .. })
+                if own =>
+            {
+                *kept = output;
+            }
+            status if !own => {
+                *status = ToolCallStatus::Completed(ToolResult {
+                    success: !is_error,
+                    past_tense_message: call.name.clone(),
+                    output: Some(output),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn close(self, ends: &HashMap<TurnId, TurnEnd>) -> Option<Arc<Turn>> {
+        let end = ends.get(&self.id);
+        if self.own && end.is_none() {
+            return None;
+        }
+        let outcome = end.map_or_else(
+            || match self.stop_reason.as_deref() {
+                Some("error") => Outcome::Error,
+                Some("aborted") => Outcome::Cancelled,
+                Some(_) | None => Outcome::Complete,
+            },
+            |end| end.outcome,
+        );
+        Some(Arc::new(Turn {
+            id: self.id,
+            message: self.message,
+            parts: self.parts,
+            usage: match end {
+                Some(end) => end.usage.clone(),
+                None => self.usage,
+            },
+            outcome,
+            started_at: end.map_or(self.started_at, |end| end.started_at),
+            ended_at: end.map_or(self.ended_at, |end| end.ended_at),
+            encodings: Encodings::default(),
+        }))
+    }
+}
+
+/// A message's text: it is a string, or blocks of which some have text.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
+            texts.collect::<Vec<_>>().join("")
+        }
+        _ => String::new(),
+    }
+}
+
+fn usage_of(usage: &Value) -> Option<Usage> {
+    let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
+    Some(Usage {
+        input_tokens: Some(tokens("input")?),
+        output_tokens: tokens("output"),
+        model: None,
+        cache_read_tokens: tokens("cacheRead"),
+    })
+}

@@ -1,0 +1,273 @@
+//! From turns to entries.
+
+use grove_core::*;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Extra, TURN_END, TurnEnd};
+use crate::time;
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    pub session: &'a SessionId,
+    pub provider: &'a ProviderId,
+    /// The model that the turn ran on, where it is known.
+    pub model: Option<&'a ModelId>,
+}
+
+/// Lines to append to a log, and where the next ones hang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines {
+    pub bytes: Vec<u8>,
+    /// The entry that is the leaf afterwards.
+    pub leaf: Option<String>,
+}
+
+/// The first line of a session's log.
+pub fn header_line(session: &Session) -> Vec<u8> {
+    let cwd = session.working_directories.first().map_or("/", String::as_str);
+    line(&json!({
+        "type": "session",
+        "version": crate::VERSION,
+        "id": session.id,
+        "timestamp": time::iso(session.created_at),
+        "cwd": cwd,
+    }))
+}
+
+/// The line that names a session.
+pub fn name_line(
+    session: &SessionId,
+    name: &str,
+    at: Timestamp,
+    parent: Option<&str>,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Lines {
+    let mut writer = Writer::new(session, &format!("name {} {name}", at.0), parent, is_taken);
+    writer.entry("session_info", at, json!({"name": name}));
+    writer.finish()
+}
+
+/// The lines of a finished turn. The ids of its entries follow from its own, so that a turn that is written twice, as
+/// after a crash, can be told; `is_taken` says which ids the log has.
+pub fn turn_lines(turn: &Turn, origin: Origin<'_>, parent: Option<&str>, is_taken: &dyn Fn(&str) -> bool) -> Lines {
+    let mut writer = Writer::new(origin.session, turn.id.as_str(), parent, is_taken);
+    writer.user(turn);
+    let mut group = Group::default();
+    for part in &turn.parts {
+        // What follows a tool call follows its result, so the message ends with its calls.
+        if !group.calls.is_empty() && !matches!(part, Part::ToolCall(_)) {
+            writer.assistant(&std::mem::take(&mut group), turn, origin, Ends::Message);
+        }
+        group.add(part);
+    }
+    writer.assistant(&group, turn, origin, Ends::Turn);
+    let end = TurnEnd {
+        turn: turn.id.clone(),
+        outcome: turn.outcome,
+        started_at: turn.started_at,
+        ended_at: turn.ended_at,
+        usage: turn.usage.clone(),
+    };
+    writer.own(TURN_END, turn.ended_at, &end);
+    writer.finish()
+}
+
+/// Parts that make one assistant's message.
+#[derive(Default)]
+struct Group<'a> {
+    content: Vec<Value>,
+    parts: Vec<Part>,
+    calls: Vec<&'a ToolCall>,
+}
+
+/// Whether the turn goes on behind a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Message,
+    Turn,
+}
+
+impl<'a> Group<'a> {
+    fn add(&mut self, part: &'a Part) {
+        match part {
+            Part::Text(text) => {
+                self.content.push(json!({"type": "text", "text": text.content}));
+                self.parts.push(Part::Text(TextPart { content: String::new(), ..text.clone() }));
+            }
+            Part::Reasoning { id, content } => {
+                self.content.push(json!({"type": "thinking", "thinking": content}));
+                self.parts.push(Part::Reasoning { id: id.clone(), content: String::new() });
+            }
+            Part::ToolCall(call) => {
+                let arguments = arguments(call.input.as_deref());
+                self.content
+                    .push(json!({"type": "toolCall", "id": call.id, "name": call.name, "arguments": arguments}));
+                let mut kept = call.clone();
+                if let ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result) =
+                    &mut kept.status
+                    && let Some(output) = &mut result.output
+                {
+                    // It stands in the result's own entry.
+                    output.clear();
+                }
+                self.parts.push(Part::ToolCall(kept));
+                self.calls.push(call);
+            }
+            Part::Content(_) | Part::Error(_) | Part::InputRequest(_) => self.parts.push(part.clone()),
+        }
+    }
+}
+
+/// The format wants an object; an input that is none is put into one.
+fn arguments(input: Option<&str>) -> Value {
+    match input.map(serde_json::from_str::<Value>) {
+        Some(Ok(object @ Value::Object(_))) => object,
+        Some(_) => json!({"input": input}),
+        None => json!({}),
+    }
+}
+
+/// What a model would be told of a call's result, and whether it failed.
+fn result_of(call: &ToolCall) -> (String, bool) {
+    match &call.status {
+        ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result) => {
+            let text = result.output.as_ref().unwrap_or(&result.past_tense_message);
+            (text.clone(), !result.success)
+        }
+        ToolCallStatus::Cancelled(CancelReason::Denied) => ("The user did not allow this.".to_owned(), true),
+        ToolCallStatus::Cancelled(CancelReason::ResultDenied) => {
+            ("The user did not allow the result to be seen.".to_owned(), true)
+        }
+        ToolCallStatus::Streaming
+        | ToolCallStatus::Ready
+        | ToolCallStatus::PendingConfirmation(_)
+        | ToolCallStatus::Running => ("The call was interrupted.".to_owned(), true),
+    }
+}
+
+struct Writer<'a> {
+    seed: String,
+    count: usize,
+    is_taken: &'a dyn Fn(&str) -> bool,
+    bytes: Vec<u8>,
+    leaf: Option<String>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(session: &SessionId, what: &str, parent: Option<&str>, is_taken: &'a dyn Fn(&str) -> bool) -> Self {
+        Self {
+            seed: format!("{session}\n{what}"),
+            count: 0,
+            is_taken,
+            bytes: Vec::new(),
+            leaf: parent.map(ToOwned::to_owned),
+        }
+    }
+
+    fn user(&mut self, turn: &Turn) {
+        let extra = Extra {
+            turn: turn.id.clone(),
+            message: Some(Message { text: String::new(), ..turn.message.clone() }),
+            parts: Vec::new(),
+        };
+        let message = json!({"role": "user", "content": turn.message.text, "timestamp": turn.started_at});
+        self.entry("message", turn.started_at, json!({"message": message, "grove": extra}));
+    }
+
+    fn assistant(&mut self, group: &Group<'_>, turn: &Turn, origin: Origin<'_>, ends: Ends) {
+        if group.parts.is_empty() {
+            return;
+        }
+        let error = group.parts.iter().find_map(|part| match part {
+            Part::Error(error) => Some(error.message.clone()),
+            _ => None,
+        });
+        let stop_reason = match (ends, turn.outcome) {
+            (Ends::Message, _) => "toolUse",
+            (Ends::Turn, Outcome::Complete) => "stop",
+            (Ends::Turn, Outcome::Cancelled) => "aborted",
+            (Ends::Turn, Outcome::Error) => "error",
+        };
+        // The turn's usage is told once, on the message that ends it.
+        let usage = turn.usage.clone().filter(|_| ends == Ends::Turn).unwrap_or_default();
+        let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
+        let cached = usage.cache_read_tokens.unwrap_or(0);
+        let model = origin.model.map_or("unknown", ModelId::as_str);
+        let mut message = json!({
+            "role": "assistant",
+            "content": group.content,
+            "api": "grove",
+            "provider": origin.provider,
+            "model": model,
+            "usage": {
+                "input": input, "output": output, "cacheRead": cached, "cacheWrite": 0,
+                "totalTokens": input + output + cached,
+                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
+            },
+            "stopReason": stop_reason,
+            "timestamp": turn.ended_at,
+        });
+        if let (Some(error), Some(message)) = (error, message.as_object_mut()) {
+            message.insert("errorMessage".to_owned(), error.into());
+        }
+        let extra = Extra { turn: turn.id.clone(), message: None, parts: group.parts.clone() };
+        self.entry("message", turn.ended_at, json!({"message": message, "grove": extra}));
+        for call in &group.calls {
+            let (text, is_error) = result_of(call);
+            let message = json!({
+                "role": "toolResult",
+                "toolCallId": call.id,
+                "toolName": call.name,
+                "content": [{"type": "text", "text": text}],
+                "isError": is_error,
+                "timestamp": turn.ended_at,
+            });
+            self.entry("message", turn.ended_at, json!({"message": message, "grove": {"turn": turn.id}}));
+        }
+    }
+
+    /// An entry that becomes the leaf.
+    fn entry(&mut self, kind: &str, at: Timestamp, body: Value) {
+        let id = self.next_id();
+        self.line(kind, &id, at, body);
+        self.leaf = Some(id);
+    }
+
+    /// An entry of Grove's own: it hangs off the leaf and never becomes it.
+    fn own(&mut self, custom_type: &str, at: Timestamp, data: &impl Serialize) {
+        let id = self.next_id();
+        self.line("custom", &id, at, json!({"customType": custom_type, "data": data}));
+    }
+
+    fn line(&mut self, kind: &str, id: &str, at: Timestamp, body: Value) {
+        let mut entry = json!({"type": kind, "id": id, "parentId": self.leaf, "timestamp": time::iso(at)});
+        if let (Some(entry), Value::Object(body)) = (entry.as_object_mut(), body) {
+            entry.extend(body);
+        }
+        self.bytes.extend(line(&entry));
+    }
+
+    /// Eight digits of a hash, as the format's other writers have them, and more where those are taken.
+    fn next_id(&mut self) -> String {
+        let hash = hex::encode(Sha256::digest(format!("{}\n{}", self.seed, self.count)));
+        self.count += 1;
+        let mut length = 8;
+        while length < hash.len() && (self.is_taken)(&hash[..length]) {
+            length += 4;
+        }
+        hash[..length].to_owned()
+    }
+
+    fn finish(self) -> Lines {
+        Lines { bytes: self.bytes, leaf: self.leaf }
+    }
+}
+
+fn line(value: &Value) -> Vec<u8> {
+    let mut line = value.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,123 @@
+//! Turns become entries and turns again: nothing of them is lost on the way, whatever happened in them.
+
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_tree::turns::{Origin, header_line, name_line, turn_lines, turns};
+use grove_tree::{Kind, Log, Rules, open};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::random::{self, Dice};
+
+/// A session's log with these turns in it.
+fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
+    let mut bytes = header_line(session);
+    let mut leaf = None;
+    for turn in turns {
+        let origin = Origin { session: &session.id, provider: &session.provider, model: session.model.as_ref() };
+        let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
+        let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
+        bytes.extend(lines.bytes);
+        leaf = lines.leaf;
+    }
+    open(bytes, &mut || unreachable!()).unwrap()
+}
+
+/// A session in which random things happened.
+fn lived(steps: &[u64]) -> Session {
+    let agent = random::agent();
+    let mut session = Session::new(&random::new_session(), Timestamp(1_000));
+    for (number, step) in steps.iter().enumerate() {
+        let (command, who) = random::command(&session, &mut Dice::new(*step));
+        advance(&mut session, Some(&agent), command, &who, Timestamp(2_000 + number as u64)).ok();
+    }
+    session
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_of_a_turn_is_read_as_the_same_turn(steps in vec(any::<u64>(), 1..400)) {
+        let session = lived(&steps);
+        let finished = &session.chats[0].turns;
+        let log = log_of(&session, finished);
+        prop_assert!(log.index().damage().is_empty(), "{:?}", log.index().damage());
+        prop_assert_eq!(&turns(&log), finished);
+    }
+
+    /// The log's part of the log law, for what Grove writes.
+    #[test]
+    fn a_log_cut_anywhere_gives_the_turns_whose_end_is_in_it(steps in vec(any::<u64>(), 50..200), cuts in vec(any::<prop::sample::Index>(), 20)) {
+        let session = lived(&steps);
+        let finished = &session.chats[0].turns;
+        let bytes = log_of(&session, finished).bytes().to_vec();
+        for cut in cuts {
+            let cut = cut.index(bytes.len() + 1);
+            let Ok(log) = open(bytes[..cut].to_vec(), &mut || unreachable!()) else { continue };
+            let read = turns(&log);
+            prop_assert_eq!(&read[..], &finished[..read.len()]);
+            let ends = String::from_utf8_lossy(&bytes[..cut]).lines().filter(|line| {
+                line.contains("grove.turnEnd") && serde_json::from_str::<serde_json::Value>(line).is_ok()
+            }).count();
+            prop_assert_eq!(read.len(), ends);
+        }
+    }
+}
+
+#[test]
+fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
+    let session = lived(&(0..400).collect::<Vec<u64>>());
+    assert!(session.chats[0].turns.len() > 2, "a session worth looking at");
+    let log = log_of(&session, &session.chats[0].turns);
+    let index = log.index();
+    let first = index.entries().next().unwrap();
+    assert_eq!(index.parent_id(first), None);
+    assert!(index.branch(index.leaf().unwrap()).iter().all(|entry| index.kind(*entry) == Kind::Message));
+    let context = log.context(Rules::Pi, index.leaf());
+    assert!(!context.messages.is_empty());
+}
+
+#[test]
+fn writing_a_turn_twice_gives_the_same_entries() {
+    let session = lived(&(0..200).collect::<Vec<u64>>());
+    let turn = session.chats[0].turns.first().unwrap();
+    let origin = Origin { session: &session.id, provider: &session.provider, model: None };
+    let once = turn_lines(turn, origin, None, &|_| false);
+    assert_eq!(once, turn_lines(turn, origin, None, &|_| false));
+    let again = turn_lines(turn, origin, None, &|id| id.len() == 8);
+    assert_ne!(once, again, "an id that is taken is not used again");
+}
+
+#[test]
+fn a_name_is_an_entry_that_becomes_the_leaf() {
+    let session = lived(&[]);
+    let lines = name_line(&session.id, "A “name”", Timestamp(5), None, &|_| false);
+    let log = open([header_line(&session), lines.bytes].concat(), &mut || unreachable!()).unwrap();
+    assert_eq!(log.index().name().as_deref(), Some("A “name”"));
+    assert_eq!(log.index().id(log.index().leaf().unwrap()), lines.leaf.unwrap());
+}
+
+#[test]
+fn entries_of_other_programs_become_turns_by_their_messages() {
+    let file = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/"}
+{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":[{"type":"text","text":"q\ud800"}]}}
+{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}],"stopReason":"toolUse","usage":{"input":3,"output":4}}}
+{"type":"message","id":"c","parentId":"b","timestamp":"2026-01-02T03:04:08.000Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"out"}],"isError":true}}
+{"type":"message","id":"d","parentId":"c","timestamp":"2026-01-02T03:04:09.000Z","message":{"role":"assistant","content":"done","stopReason":"aborted"}}
+"#;
+    let log = open(file.as_bytes().to_vec(), &mut || unreachable!()).unwrap();
+    let turns = turns(&log);
+    assert_eq!(turns.len(), 1);
+    let turn = &turns[0];
+    assert_eq!((turn.id.as_str(), turn.message.text.as_str()), ("a", "q\u{fffd}"));
+    assert_eq!(turn.outcome, Outcome::Cancelled);
+    assert_eq!(turn.usage.as_ref().unwrap().output_tokens, Some(4));
+    let Part::ToolCall(call) = &turn.parts[1] else { panic!("{:?}", turn.parts) };
+    assert_eq!(call.input.as_deref(), Some(r#"{"command":"ls"}"#));
+    assert!(
+        matches!(&call.status, ToolCallStatus::Completed(result) if !result.success && result.output.as_deref() == Some("out"))
+    );
+    assert!(matches!(&turn.parts[2], Part::Text(text) if text.content == "done"));
+}
