@@ -6,6 +6,7 @@
 //! - `session`: a task per session. It checks what clients and the agent want against everything accepted so far.
 //! - `sequencer`: gives each event its number, applies it to the published state and hands it to the subscribers, in
 //!   one step; keeps the newest events for replay.
+//! - `store`: what lies in a session's folder, on a `SessionFs`.
 //! - `connection`: reads a client's requests in their order; writes from a bounded queue, so that a slow client costs
 //!   only itself.
 //! - `dialect`: what the messages of each protocol do here.
@@ -43,6 +44,7 @@ mod journal;
 mod sequencer;
 pub mod server;
 mod session;
+mod store;
 
 pub use config::{Config, Durability, Folders, Limits};
 pub use env::*;

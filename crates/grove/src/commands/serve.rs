@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
+use grove_fs::LocalFs;
 use grove_host::server::{self, Access};
-use grove_host::{Config, Env, FileJournal, Folders, Host, Limits, LocalStorage};
+use grove_host::{Config, Env, FileJournal, Folders, Host, Limits};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,7 +37,7 @@ async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
         .await
         .with_context(|| format!("{} cannot be listened on", settings.listen.value))?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let env = Env { storage: Arc::new(LocalStorage::new(folder.path())), ..Env::in_memory() };
+    let env = Env { sessions: Arc::new(LocalFs::new(folder.path().join("session-state"))), ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
 
     let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];

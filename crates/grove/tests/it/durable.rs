@@ -97,6 +97,42 @@ async fn nothing_that_a_client_saw_is_lost_by_kill_9() {
         client.turn_end(URI, "last").await;
         client.must_agree(URI).await;
     }
+    // The log, written behind the journal and killed as often, holds every turn once.
+    let place = host.kill();
+    let host = place.serve(&[]);
+    let mut client = host.subscriber("reader").await;
+    client.run_script(URI, "very-last", json!([{"say": "and here"}])).await;
+    let ids: Vec<String> = client.session(URI).turns.iter().map(|turn| turn.id.clone()).collect();
+    let place = host.stop();
+    let file = place.data().join("session-state/s/events.jsonl");
+    let log = grove_tree::open(std::fs::read(&file).unwrap(), &mut || unreachable!()).unwrap();
+    let logged: Vec<String> = grove_tree::turns::turns(&log).iter().map(|turn| turn.id.to_string()).collect();
+    assert_eq!(logged, ids);
+    assert_eq!(log.index().damage().len(), 0, "{:?}", log.index().damage());
+}
+
+#[tokio::test]
+async fn a_sessions_log_can_be_inspected_and_checked_by_its_id() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    let steps = json!([{"title": "A title"}, {"say": "one"}, {"tool": {"name": "ls", "input": "ls", "output": "x"}}, {"say": "two"}]);
+    client.run_script(URI, "t1", steps).await;
+    client.run_script(URI, "t2", json!([{"say": "three"}])).await;
+    let place = host.stop();
+    let shown = place.run(&["inspect", "s", "--json", "--rules", "pi"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    let roles: Vec<_> = shown["context"]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "toolResult", "assistant", "user", "assistant"]);
+    assert_eq!(shown["damage"], json!([]));
+    assert_eq!(shown["header"]["version"], 3);
+    let checked = place.run(&["check", "s"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
 }
 
 #[tokio::test]

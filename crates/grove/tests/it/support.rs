@@ -235,6 +235,13 @@ impl Host {
         std::fs::read_to_string(self.place.path("stderr")).unwrap()
     }
 
+    /// Ends the host as it wishes to be ended.
+    pub(crate) fn stop(mut self) -> Place {
+        self.signal(Signal::TERM);
+        assert_eq!(self.exit().code(), Some(0));
+        self.place.clone()
+    }
+
     /// Ends the host as nobody wishes to be ended.
     pub(crate) fn kill(mut self) -> Place {
         self.child.kill().unwrap();

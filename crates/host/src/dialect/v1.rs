@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use super::Dialect;
 use crate::config::Limits;
 use crate::connection::{Encode, Queue};
-use crate::env::StorageError;
 use crate::files::{self, FileError};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
@@ -23,6 +22,7 @@ use crate::sequencer::{
     Subscribe, Subscribed, ToSequencer,
 };
 use crate::session::{Dispatch, ToSession};
+use crate::store::content;
 
 /// How many turns `fetchTurns` gives when nothing is said.
 const DEFAULT_TURNS: u64 = 50;
@@ -329,7 +329,7 @@ impl Peer {
     async fn fetch_content(&self, params: Option<&RawValue>) -> Result<v1::FetchContentResult, ErrorObject> {
         let params: v1::FetchContentParams = read_params(params)?;
         let not_found = |message: String| ErrorObject::new(error_code::CONTENT_NOT_FOUND, message);
-        let Some((session, content)) = project::parse_content_uri(&params.uri) else {
+        let Some((session, id)) = project::parse_content_uri(&params.uri) else {
             let folders = self.host.working_directories().await.map_err(stopped)?;
             let config = &self.host.0.config;
             let bytes =
@@ -337,16 +337,14 @@ impl Peer {
             return Ok(content_result(bytes, None));
         };
         let known = self.host.0.sequencer.read({
-            let (session, content) = (session.clone(), content.clone());
-            move |published, _| mime_type(published, &session, &content)
+            let (session, id) = (session.clone(), id.clone());
+            move |published, _| mime_type(published, &session, &id)
         });
         let mime_type =
             known.await.map_err(stopped)?.ok_or_else(|| not_found(format!("there is no content {}", params.uri)))?;
-        match self.host.0.env.storage.get(&session, &content).await {
-            Ok(bytes) => Ok(content_result(bytes.into(), mime_type)),
-            Err(error @ (StorageError::NotFound | StorageError::Full { .. } | StorageError::Io { .. })) => {
-                Err(not_found(error.to_string()))
-            }
+        match content::get(self.host.0.env.sessions.as_ref(), &session, &id).await {
+            Ok(bytes) => Ok(content_result(bytes, mime_type)),
+            Err(error) => Err(not_found(error.to_string())),
         }
     }
 

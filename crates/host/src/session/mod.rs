@@ -1,6 +1,7 @@
 //! A session's task: validates what clients and the agent want against everything accepted so far (the tip), and
 //! hands what happens to the sequencer.
 
+mod log;
 mod reports;
 
 use std::collections::HashMap;
@@ -11,12 +12,15 @@ use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, abortable};
 use grove_agents::{Agent, AgentError, AgentEvent, AgentSession, Awaits, OpenSession, Prompt, TurnSink, Waiting};
 use grove_core::*;
+use grove_fs::FsError;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::log::SessionLog;
 use self::reports::{Report, Reported};
 use crate::config::Config;
 use crate::env::{Env, Task};
 use crate::sequencer::{NotWritten, Origin, Publication, Refusal, SequencerHandle, Stopped, ToSequencer, Unwritten};
+use crate::store::content;
 
 /// How many messages may wait for a session before their senders do.
 const INBOX: usize = 256;
@@ -77,6 +81,7 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         Lifecycle::Creating | Lifecycle::Ready => Backend::Closed,
         Lifecycle::CreationFailed(_) => Backend::Failed,
     };
+    let log = SessionLog::new(around.env.sessions.clone(), &tip.id);
     let mut task = SessionTask {
         around,
         tip,
@@ -93,6 +98,8 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         silence: None,
         last_report: Timestamp::default(),
         stopping: None,
+        log,
+        log_due: false,
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
@@ -136,6 +143,9 @@ struct SessionTask {
     silence: Option<Task>,
     last_report: Timestamp,
     stopping: Option<Stopping>,
+    log: SessionLog,
+    /// Something happened that belongs into the log.
+    log_due: bool,
 }
 
 /// An answer that an agent waits for.
@@ -196,6 +206,9 @@ impl SessionTask {
                     self.fail_turn("hostStopped", "the host stopped before the turn ended").await
                 }
             };
+            if std::mem::take(&mut self.log_due) {
+                self.write_log().await;
+            }
             self.stop_when_idle();
             match flow {
                 Ok(Flow::On) => {}
@@ -356,6 +369,7 @@ impl SessionTask {
 
     /// Lets go of what a turn had.
     fn end(&mut self, ended: &Ended) {
+        self.log_due = true;
         let running = self.running.take_if(|running| running.turn == ended.turn);
         // Where the agent itself says that the turn is over, there is nothing to stop.
         if let (Some(running), Backend::Ready(agent), false) = (running, &self.backend, ended.by_agent) {
@@ -408,6 +422,8 @@ impl SessionTask {
             self.interrupt(&chat, &turn, &mut out);
         }
         self.send(out).await?;
+        // A host that was killed may have left the log behind.
+        self.log_due = true;
         let needs_agent = self.tip.lifecycle == Lifecycle::Creating || !self.active_turns().is_empty();
         if needs_agent && matches!(self.backend, Backend::Closed) {
             self.open();
@@ -506,13 +522,13 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    async fn take_report(&mut self, mut event: AgentEvent, out: &mut Outbox) -> Result<(), crate::env::StorageError> {
+    async fn take_report(&mut self, mut event: AgentEvent, out: &mut Outbox) -> Result<(), FsError> {
         let found = self.tip.chats.iter().find_map(|chat| Some((chat.id.clone(), chat.active_turn(event.turn())?)));
         // An agent may be late: its turn may be over.
         let Some((chat, active)) = found else { return Ok(()) };
         let Report { store, events } = reports::translate(&mut event, active, &self.around.config.limits);
-        for (content, bytes) in store {
-            self.around.env.storage.put(&self.tip.id, &content, bytes).await?;
+        for (id, bytes) in store {
+            content::put(self.around.env.sessions.as_ref(), &self.tip.id, &id, &bytes).await?;
         }
         for event in events {
             let command = match event {
@@ -587,6 +603,7 @@ impl SessionTask {
         // What is held is never refused.
         self.around.sequencer.publish_now(publication).await?.ok();
         self.act(out);
+        self.write_log().await;
         match &self.backend {
             Backend::Opening(abort) => abort.abort(),
             Backend::Ready(agent) => {
@@ -595,8 +612,14 @@ impl SessionTask {
             }
             Backend::Closed | Backend::Failed => {}
         }
-        self.around.env.storage.remove(&self.tip.id).await;
         Ok(())
+    }
+
+    /// Brings the log up to date. What is in the journal is safe already, so a failure costs nothing but time.
+    async fn write_log(&mut self) {
+        if let Err(error) = self.log.catch_up(&self.tip).await {
+            tracing::warn!(session = %self.tip.id, %error, "the session's log could not be written; it will be tried again");
+        }
     }
 
     fn stop_when_idle(&mut self) {

@@ -11,7 +11,7 @@
 mod read;
 mod write;
 
-pub use read::turns;
+pub use read::{ended_turn, turns};
 pub use write::{Lines, Origin, header_line, name_line, turn_lines};
 
 use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};

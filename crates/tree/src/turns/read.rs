@@ -36,17 +36,26 @@ pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
     turns
 }
 
-/// How Grove's own turns ended.
-fn ends(log: &Log) -> HashMap<TurnId, TurnEnd> {
+/// The turn that a line ends, if it is such a line.
+pub fn ended_turn(line: &[u8]) -> Option<TurnId> {
+    end_in(line).map(|end| end.turn)
+}
+
+fn end_in(line: &[u8]) -> Option<TurnEnd> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Custom {
         custom_type: String,
         data: TurnEnd,
     }
+    let custom: Custom = serde_json::from_slice(line).ok()?;
+    (custom.custom_type == TURN_END).then_some(custom.data)
+}
+
+/// How Grove's own turns ended.
+fn ends(log: &Log) -> HashMap<TurnId, TurnEnd> {
     let own = log.index().entries().filter(|entry| log.index().owner(*entry) == Owner::Grove);
-    let read = own.filter_map(|entry| serde_json::from_slice::<Custom>(log.line(entry)).ok());
-    read.filter(|custom| custom.custom_type == TURN_END).map(|custom| (custom.data.turn.clone(), custom.data)).collect()
+    own.filter_map(|entry| end_in(log.line(entry))).map(|end| (end.turn.clone(), end)).collect()
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,130 @@
+//! A session's log: written behind the journal, one whole turn at a time.
+//!
+//! The journal is what makes an event durable; the log is how other programs, and a later host, find the conversation.
+//! So a log that cannot be written fails nothing: it is caught up with at the next turn.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_fs::{FsError, SessionFs};
+use grove_tree::turns::{Origin, ended_turn, header_line, name_line, turn_lines};
+use grove_tree::{AppendError, Ending, Index, LogError, Owner, store};
+
+use crate::store::paths;
+
+/// The log of a session's main chat.
+#[derive(Debug)]
+pub(super) struct SessionLog {
+    fs: Arc<dyn SessionFs>,
+    path: String,
+    /// The log as it is on disk, once it was looked at.
+    written: Option<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    index: Index,
+    turns: HashSet<TurnId>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SessionLogError {
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+impl SessionLog {
+    pub(super) fn new(fs: Arc<dyn SessionFs>, session: &SessionId) -> Self {
+        Self { fs, path: paths::log(session), written: None }
+    }
+
+    /// Writes what the log does not have yet: the session's name, and turns that are over.
+    pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), SessionLogError> {
+        let turns = session.main_chat().map(|chat| chat.turns.as_slice()).unwrap_or_default();
+        if turns.is_empty() {
+            return Ok(());
+        }
+        let written = match self.written.take() {
+            Some(written) => written,
+            None => self.open(session).await?,
+        };
+        // What fails half-way is looked at anew next time.
+        let written = self.append_missing(written, session, turns).await?;
+        self.written = Some(written);
+        Ok(())
+    }
+
+    async fn append_missing(
+        &self,
+        mut written: Written,
+        session: &Session,
+        turns: &[Arc<Turn>],
+    ) -> Result<Written, SessionLogError> {
+        let leaf = |index: &Index| index.leaf().map(|leaf| index.id(leaf).into_owned());
+        // The newest are the ones that are missing.
+        let missing = turns.iter().rev().take_while(|turn| !written.turns.contains(&turn.id)).count();
+        for turn in &turns[turns.len() - missing..] {
+            let origin = Origin { session: &session.id, provider: &session.provider, model: session.model.as_ref() };
+            let parent = leaf(&written.index);
+            let lines = turn_lines(turn, origin, parent.as_deref(), &|id| written.index.find(id).is_some());
+            self.append(&mut written.index, &lines.bytes).await?;
+            written.turns.insert(turn.id.clone());
+        }
+        if session.title != Session::UNTITLED && written.index.name().as_deref() != Some(session.title.as_str()) {
+            let parent = leaf(&written.index);
+            let is_taken = |id: &str| written.index.find(id).is_some();
+            let lines = name_line(&session.id, &session.title, session.modified_at, parent.as_deref(), &is_taken);
+            self.append(&mut written.index, &lines.bytes).await?;
+        }
+        Ok(written)
+    }
+
+    async fn append(&self, index: &mut Index, lines: &[u8]) -> Result<(), SessionLogError> {
+        self.fs.append_file(&self.path, lines).await?;
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            index.append(line)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the log that is there, mends its end as a crash leaves it, or begins one.
+    async fn open(&self, session: &Session) -> Result<Written, SessionLogError> {
+        let fs = self.fs.as_ref();
+        if !fs.exists(&self.path).await? {
+            fs.append_file(&self.path, &header_line(session)).await?;
+        }
+        let mut index = self.read().await?;
+        match index.ending() {
+            Ending::Whole => {}
+            Ending::NoNewline => {
+                fs.append_file(&self.path, b"\n").await?;
+                index = self.read().await?;
+            }
+            Ending::Torn { offset } => {
+                let size = usize::try_from(fs.stat(&self.path).await?.size).unwrap_or(usize::MAX);
+                let torn = fs.read_range(&self.path, offset, size).await?;
+                fs.append_file(&format!("{}.torn", self.path), &torn).await?;
+                fs.truncate(&self.path, offset).await?;
+                index = self.read().await?;
+            }
+        }
+        if index.header().is_none() {
+            fs.append_file(&self.path, &header_line(session)).await?;
+            index = self.read().await?;
+        }
+        let own: Vec<_> = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove).collect();
+        let lines = store::read_lines(fs, &self.path, &index, &own).await?;
+        let turns = lines.iter().filter_map(|line| ended_turn(line)).collect();
+        Ok(Written { index, turns })
+    }
+
+    async fn read(&self) -> Result<Index, SessionLogError> {
+        // Logs that Grove writes are of the newest version, which needs no ids.
+        Ok(store::open_log(self.fs.as_ref(), &self.path, &mut String::new).await?.index)
+    }
+}

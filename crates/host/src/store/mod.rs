@@ -1,0 +1,4 @@
+//! What lies in a session's folder, and where.
+
+pub(crate) mod content;
+pub(crate) mod paths;

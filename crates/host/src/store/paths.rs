@@ -1,0 +1,18 @@
+//! The only place that knows where things of a session lie. Paths are relative to the folder of all sessions.
+
+use grove_core::{ContentId, SessionId};
+
+/// A session's folder.
+pub(crate) fn folder(session: &SessionId) -> String {
+    session.to_string()
+}
+
+/// The log of a session's main chat.
+pub(crate) fn log(session: &SessionId) -> String {
+    format!("{}/events.jsonl", folder(session))
+}
+
+/// A body that is kept by reference.
+pub(crate) fn content(session: &SessionId, content: &ContentId) -> String {
+    format!("{}/content/{content}", folder(session))
+}
