@@ -3,7 +3,7 @@
 CARGO ?= cargo
 STEP := ./tools/step
 
-.PHONY: help run test setup fmt clippy tests docs licences fuzz bench-fanout bench-reduce
+.PHONY: help run test setup fmt clippy tests docs licences fuzz test-pi bench-fanout bench-reduce bench-log
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,9 +28,16 @@ fmt: ## Format the code
 fuzz: ## Fuzz every parser for a minute each (needs a nightly toolchain and cargo-fuzz)
 	./tools/fuzz 60
 
+test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node and npm; at most 10 minutes)
+	$(CARGO) build -p grove
+	timeout --kill-after=5 600 ./tools/test-pi
+
 bench-fanout: ## Measure how one session reaches many subscribers (with peers; about 5 minutes)
 	$(CARGO) build --release -p grove
 	$(CARGO) run --release -p grove-bench-fanout -- --peers
 
 bench-reduce: ## Count the instructions of a delta in short and long chats (needs valgrind)
 	$(CARGO) run --release -p grove-bench-reduce
+
+bench-log: ## Measure how logs are opened and appended to, beside pi and oh-my-pi (needs npm; about 3 minutes)
+	$(CARGO) run --release -p grove-bench-log
