@@ -74,7 +74,8 @@ pub struct Session {
 }
 
 /// How far a session's creation has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Lifecycle {
     Creating,
     Ready,

@@ -15,9 +15,10 @@ use crate::env::Env;
 use crate::files;
 use crate::journal::{Journal, NoJournal, Recovered};
 use crate::sequencer::{
-    ConnectionId, NotWritten, Publication, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
+    ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
 };
 use crate::session::{self, Beginning, SessionHandle, Surroundings, ToSession};
+use crate::store::session_file;
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -197,7 +198,7 @@ impl Host {
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
         match self.publish(Event { at, change: created }, Unwritten::Refused).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(_)) => {}
             // The task that waits for its beginning ends without it.
             Ok(Err(not_written)) => {
                 self.sessions().open.remove(&id);
@@ -223,7 +224,10 @@ impl Host {
     /// Whether there is a session of this id, under whatever URI.
     async fn id_is_taken(&self, id: &SessionId) -> Result<bool, Stopped> {
         let id = id.clone();
-        self.0.sequencer.read(move |published, _| published.state.sessions.contains_key(&id)).await
+        let taken = move |published: &Published, _| {
+            published.state.sessions.contains_key(&id) || published.cold.contains_key(&id)
+        };
+        self.0.sequencer.read(taken).await
     }
 
     /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
@@ -254,7 +258,7 @@ impl Host {
         self.0
             .sequencer
             .read(|published, counters| Status {
-                sessions: published.state.sessions.len(),
+                sessions: published.state.sessions.len() + published.cold.len(),
                 running_turns: published
                     .state
                     .sessions
@@ -297,6 +301,7 @@ impl Host {
         if let Some(handle) = open(&self.sessions()) {
             return Ok(Some(handle).filter(|handle| handle.uri == *uri));
         }
+        self.load(uri).await?;
         // Nobody changes a session that has no task, so what is published is its tip.
         let found = self.0.sequencer.read({
             let uri = uri.clone();
@@ -314,6 +319,23 @@ impl Host {
         Ok(Some(handle))
     }
 
+    /// Loads a session that lies in its folder, where this is the URI of one.
+    pub(crate) async fn load(&self, uri: &SessionUri) -> Result<(), Stopped> {
+        let wanted = uri.clone();
+        let is_cold = move |published: &Published, _| {
+            let id = wanted.id()?;
+            published.cold.get(&id).filter(|cold| cold.session.uri == wanted).map(|_| id)
+        };
+        let Some(id) = self.0.sequencer.read(is_cold).await? else { return Ok(()) };
+        match session_file::load(self.0.env.sessions.as_ref(), &id).await {
+            Ok((session, _)) => self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await,
+            Err(error) => {
+                tracing::error!(session = %id, %error, "a session cannot be read from its folder");
+                Ok(())
+            }
+        }
+    }
+
     pub(crate) fn next_connection(&self) -> ConnectionId {
         ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -323,7 +345,8 @@ impl Host {
         self.0
             .sequencer
             .read(|published, _| {
-                let sessions = published.state.sessions.values();
+                let cold = published.cold.values().map(|cold| &cold.session);
+                let sessions = published.state.sessions.values().chain(cold);
                 let folders = sessions.flat_map(|session| &session.working_directories);
                 folders.filter_map(|folder| files::local_path(folder).ok()).collect()
             })
@@ -331,17 +354,18 @@ impl Host {
     }
 
     async fn active_sessions_changed(&self) -> Result<(), Stopped> {
-        let count = self.0.sequencer.read(|published, _| published.state.sessions.len()).await?;
+        let all = |published: &Published, _| published.state.sessions.len() + published.cold.len();
+        let count = self.0.sequencer.read(all).await?;
         self.publish_root(RootEvent::ActiveSessionsChanged(u32::try_from(count).unwrap_or(u32::MAX))).await
     }
 
     async fn publish_root(&self, event: RootEvent) -> Result<(), Stopped> {
         let event = Event { at: self.0.env.clock.now(), change: Change::Root(event) };
         // What is held is never refused.
-        self.publish(event, Unwritten::Held).await.map(|written| written.unwrap_or_default())
+        self.publish(event, Unwritten::Held).await.map(|_| ())
     }
 
-    async fn publish(&self, event: Event, unwritten: Unwritten) -> Result<Result<(), NotWritten>, Stopped> {
+    async fn publish(&self, event: Event, unwritten: Unwritten) -> Result<Result<u64, NotWritten>, Stopped> {
         let publication =
             Publication { events: vec![event], origin: None, finished: Vec::new(), unwritten, done: None };
         self.0.sequencer.publish_now(publication).await

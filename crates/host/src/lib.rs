@@ -49,5 +49,5 @@ mod store;
 pub use config::{Config, Durability, Folders, Limits};
 pub use env::*;
 pub use host::{CreateError, CreateSession, Host, Status};
-pub use journal::{FileJournal, Journal, JournalError, NoJournal, Recovered, Sync};
+pub use journal::{Contents, FileJournal, Journal, JournalError, NoJournal, Recovered, Sync, recover};
 pub use sequencer::{NotWritten, Stopped};

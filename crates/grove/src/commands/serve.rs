@@ -8,7 +8,7 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::LocalFs;
 use grove_host::server::{self, Access};
-use grove_host::{Config, Env, FileJournal, Folders, Host, Limits};
+use grove_host::{Config, Env, FileJournal, Folders, Host, Limits, recover};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -42,9 +42,10 @@ async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
 
     let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
     let config = config(settings);
-    let (journal, recovered) = FileJournal::open(&folder.path().join("journal"), &config.limits)?;
+    let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
+    let recovered = recover(contents, env.sessions.as_ref(), &config.limits).await?;
     for damage in &recovered.damage {
-        tracing::warn!(%damage, "part of the journal cannot be read; what it told is lost to those who reconnect");
+        tracing::warn!(%damage, "something cannot be read; the rest is there");
     }
     let host = Host::start(env, config, agents, Box::new(journal), recovered).await?;
     let serving = server::serve(host.clone(), Access::loopback(token.clone(), address), Box::new(listener));

@@ -8,7 +8,7 @@ use grove_testkit::Client;
 use grove_wire::v1::TurnState;
 use serde_json::json;
 
-use crate::support::{Host, Place, S as URI, permission_resolved};
+use crate::support::{Deadline, Host, Place, S as URI, permission_resolved};
 
 /// A small generator, so that a failing run can be repeated from the seed that it prints.
 struct Dice(u64);
@@ -161,4 +161,65 @@ async fn a_data_folder_of_a_newer_version_is_refused_by_name() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("is of version 2, and this Grove knows version 1"), "{}", ran.stderr);
     assert_eq!(std::fs::read_to_string(place.data().join("version")).unwrap(), "2\n", "and left as it was");
+}
+
+#[tokio::test]
+async fn the_journal_keeps_only_what_the_sessions_folders_do_not_have() {
+    let host = Place::new().serve(&["--replay-actions", "50"]);
+    let mut client = host.client_with_session("a").await;
+    // Each turn takes some 6 MB of the journal: the prompt, and the same text streamed.
+    let text = "0123456789".repeat(300_000);
+    for turn in 0..7 {
+        client.run_script(URI, &format!("t{turn}"), json!([{"say": text, "chunks": 100}])).await;
+    }
+    let journal = host.place.data().join("journal");
+    let size = || -> u64 {
+        let files = std::fs::read_dir(&journal).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+        files.sum()
+    };
+    let deadline = Deadline::new("the journal does not let go of old segments");
+    while size() > 24 << 20 {
+        deadline.check();
+        client.settle().await;
+    }
+    client.run_script(URI, "small", json!([{"say": "x"}])).await;
+    let turns = client.session(URI).turns.clone();
+    let place = host.kill();
+    let host = place.serve(&[]);
+    let mut late = host.subscriber("late").await;
+    late.must_agree(URI).await;
+    let kept = &late.session(URI).turns;
+    assert_eq!(kept[..], turns[turns.len() - kept.len()..], "the folder has what the journal let go");
+}
+
+#[tokio::test]
+async fn sessions_from_before_are_listed_without_being_loaded_and_open_when_asked_for() {
+    let host = Host::start();
+    let mut client = host.client("a").await;
+    for n in 0..20 {
+        let uri = format!("scripted:/s{n}");
+        client.ready_session(&uri).await;
+        let steps = if n == 7 { json!([{"title": "seven"}, {"fail": "no"}]) } else { json!([{"say": "x"}]) };
+        client.run_script(&uri, "t", steps).await;
+    }
+    let place = host.stop();
+    let host = place.serve(&[]);
+    let mut client = host.client("b").await;
+    let listed: serde_json::Value = client.call("listSessions", json!({"filter": {"status": "error"}})).await.unwrap();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["sessions"][0]["title"], "seven");
+    let all: serde_json::Value = client.call("listSessions", json!({})).await.unwrap();
+    assert_eq!(all["sessions"].as_array().unwrap().len(), 20);
+    client.subscribe("scripted:/s3").await.unwrap();
+    assert_eq!(client.session("scripted:/s3").turns.len(), 1);
+    client.run_script("scripted:/s3", "t2", json!([{"say": "y"}])).await;
+    assert_eq!(client.create_session("scripted:/s4").await.unwrap_err().code, -32003, "its place is taken");
+    client.call::<()>("disposeSession", json!({"session": "scripted:/s5"})).await.unwrap();
+    let place = host.kill();
+    let host = place.serve(&[]);
+    let mut client = host.client("c").await;
+    let all: serde_json::Value = client.call("listSessions", json!({})).await.unwrap();
+    assert_eq!(all["sessions"].as_array().unwrap().len(), 19);
+    client.subscribe("scripted:/s3").await.unwrap();
+    assert_eq!(client.session("scripted:/s3").turns.len(), 2);
 }

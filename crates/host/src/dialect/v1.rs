@@ -205,6 +205,9 @@ impl Peer {
         reply: Reply,
     ) {
         self.client = Some(client.clone());
+        for uri in subscriptions {
+            self.load(uri).await;
+        }
         let attach = Attach {
             connection: self.id,
             queue: self.queue.clone(),
@@ -218,11 +221,19 @@ impl Peer {
         self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
     }
 
+    /// Loads a session before it is looked at. A host that is stopping loads nothing, and says so by itself.
+    async fn load(&self, uri: &str) {
+        if let SessionOrRoot::Session(uri) = resource(uri) {
+            self.host.load(&uri).await.ok();
+        }
+    }
+
     async fn subscribe(&mut self, id: Id, params: Option<&RawValue>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
         let uri = match read_params::<v1::SubscribeParams>(params) {
             Ok(params) => params.resource,
             Err(error) => return Err((reply, error)),
         };
+        self.load(&uri).await;
         let limits = self.host.0.config.limits;
         let subscribe = Subscribe {
             connection: self.id,
@@ -285,11 +296,15 @@ impl Peer {
         let mut filter = params.filter.unwrap_or_default();
         // A folder may be written as a path or as a URI; the path behind it decides.
         let folder = filter.working_directory.take().map(|folder| files::local_path(&folder).ok());
-        let summaries = self
-            .host
-            .0
-            .sequencer
-            .read(|published, _| published.state.sessions.values().map(project::summary).collect::<Vec<_>>());
+        let summaries = self.host.0.sequencer.read(|published, _| {
+            let loaded = published.state.sessions.values().map(project::summary);
+            let cold = published.cold.values().map(|cold| {
+                let summary = project::summary(&cold.session);
+                let status = if cold.failed { v1::SessionStatus::Error } else { summary.status };
+                v1::SessionSummary { status, ..summary }
+            });
+            loaded.chain(cold).collect::<Vec<_>>()
+        });
         let mut sessions = summaries.await.map_err(stopped)?;
         sessions.retain(|summary| {
             let path = || summary.working_directory.as_deref().and_then(|folder| files::local_path(folder).ok());
@@ -301,6 +316,7 @@ impl Peer {
 
     async fn fetch_turns(&self, id: &Id, params: Option<&RawValue>) -> Result<String, ErrorObject> {
         let params: v1::FetchTurnsParams = read_params(params)?;
+        self.load(&params.session).await;
         let uri = SessionUri::from(params.session.as_str());
         let before = params.before.map(TurnId::from);
         let limits = self.host.0.config.limits;

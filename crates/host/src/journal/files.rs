@@ -1,5 +1,6 @@
 //! The journal's files.
 
+use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,9 +11,8 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 
 use super::record::Record;
-use super::recover::Recovered;
+use super::recover::{Contents, Found};
 use super::{Journal, Sync};
-use crate::config::Limits;
 
 /// How large a segment may grow before the next one begins.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -30,41 +30,73 @@ pub enum JournalError {
 #[derive(Debug)]
 pub struct FileJournal {
     jobs: mpsc::SyncSender<Job>,
+    /// The segments before the one that is written, and the highest number in each.
+    closed: VecDeque<(u64, u64)>,
+    number: u64,
+    length: u64,
+    last_seq: u64,
 }
 
-struct Job {
-    batch: Vec<u8>,
-    sync: Sync,
-    done: oneshot::Sender<io::Result<()>>,
+enum Job {
+    Append { batch: Vec<u8>, sync: Sync, segment: u64, done: oneshot::Sender<io::Result<()>> },
+    Remove { segment: u64 },
 }
 
 impl FileJournal {
     /// Reads what the folder's journal holds and opens it for what comes. A torn end, as a crash leaves it, is cut off.
-    pub fn open(folder: &Path, limits: &Limits) -> Result<(Self, Recovered), JournalError> {
+    pub fn open(folder: &Path) -> Result<(Self, Contents), JournalError> {
         let failed = |error| JournalError::Io { path: folder.to_owned(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let segments = segments(folder).map_err(failed)?;
-        let mut recovered = Recovered::nothing(limits);
-        for (n, (_, path)) in segments.iter().enumerate() {
+        let mut contents = Contents::default();
+        let mut closed = VecDeque::new();
+        for (n, (number, path)) in segments.iter().enumerate() {
             let last = n + 1 == segments.len();
-            read_segment(path, last, &mut recovered).map_err(|error| JournalError::Io { path: path.clone(), error })?;
+            read_segment(path, last, &mut contents).map_err(|error| JournalError::Io { path: path.clone(), error })?;
+            closed.push_back((*number, contents.last_seq()));
         }
         let number = segments.last().map_or(0, |(number, _)| *number) + 1;
         let writer = Writer::begin(folder.to_owned(), number).map_err(failed)?;
-        // One batch is under way at a time; a second place keeps the hand-over from waiting.
-        let (jobs, inbox) = mpsc::sync_channel(2);
+        // One batch is under way at a time; further places keep the hand-over from waiting.
+        let (jobs, inbox) = mpsc::sync_channel(16);
         std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&inbox)).map_err(failed)?;
-        Ok((Self { jobs }, recovered))
+        Ok((Self { jobs, closed, number, length: 0, last_seq: contents.last_seq() }, contents))
     }
 }
 
 #[async_trait]
 impl Journal for FileJournal {
-    async fn append(&mut self, batch: Vec<u8>, sync: Sync) -> io::Result<()> {
+    async fn append(&mut self, batch: Vec<u8>, sync: Sync, last_seq: u64) -> io::Result<()> {
         let gone = || io::Error::other("the journal's thread has ended");
+        let rotate = self.length >= SEGMENT_BYTES;
+        let segment = if rotate { self.number + 1 } else { self.number };
+        let bytes = batch.len() as u64;
         let (done, written) = oneshot::channel();
-        self.jobs.send(Job { batch, sync, done }).map_err(|_| gone())?;
-        written.await.map_err(|_| gone())?
+        self.jobs.send(Job::Append { batch, sync, segment, done }).map_err(|_| gone())?;
+        written.await.map_err(|_| gone())??;
+        if rotate {
+            self.closed.push_back((self.number, self.last_seq));
+            self.number = segment;
+            self.length = 0;
+        }
+        self.length += bytes;
+        self.last_seq = self.last_seq.max(last_seq);
+        Ok(())
+    }
+
+    fn begins_segment(&self) -> bool {
+        self.length == 0 || self.length >= SEGMENT_BYTES
+    }
+
+    async fn release(&mut self, upto: u64) {
+        // Until the segment that is written has said again what only the journal knows, the others stay.
+        if self.length == 0 {
+            return;
+        }
+        while let Some((segment, _)) = self.closed.pop_front_if(|(_, last_seq)| *last_seq <= upto) {
+            // What stays behind, because the thread has ended, is read again and does no harm.
+            self.jobs.send(Job::Remove { segment }).ok();
+        }
     }
 }
 
@@ -82,10 +114,10 @@ fn segments(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(segments)
 }
 
-fn read_segment(path: &Path, last: bool, recovered: &mut Recovered) -> io::Result<()> {
+fn read_segment(path: &Path, last: bool, contents: &mut Contents) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let end = if last { End::MayBeTorn } else { End::IsWhole };
-    let whole = read_lines(BufReader::with_capacity(1 << 20, File::open(path)?), &name, end, recovered)?;
+    let whole = read_lines(BufReader::with_capacity(1 << 20, File::open(path)?), &name, end, contents)?;
     if fs::metadata(path)?.len() > whole {
         tracing::info!(segment = %name, "the journal's torn end is cut off");
         let file = OpenOptions::new().write(true).open(path)?;
@@ -103,7 +135,7 @@ pub(super) enum End {
 }
 
 /// Takes every whole record; gives where the last line that is kept ends.
-pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, recovered: &mut Recovered) -> io::Result<u64> {
+pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, contents: &mut Contents) -> io::Result<u64> {
     let mut line = Vec::new();
     let (mut number, mut whole) = (0usize, 0u64);
     loop {
@@ -118,10 +150,10 @@ pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, recover
             None => Err("it is cut off".to_owned()),
         };
         match record {
-            Ok(record) => recovered.take(record),
+            Ok(record) => contents.found.push(Found::Record(record)),
             // It was never published: nothing leaves before its batch is written.
             Err(_) if end == End::MayBeTorn && reader.fill_buf()?.is_empty() => return Ok(whole),
-            Err(problem) => recovered.damaged(format!("{name}, line {number}: {problem}")),
+            Err(problem) => contents.found.push(Found::Damage(format!("{name}, line {number}: {problem}"))),
         }
         whole += length;
     }
@@ -137,8 +169,10 @@ struct Writer {
 
 impl Writer {
     fn begin(folder: PathBuf, number: u64) -> io::Result<Self> {
-        let path = folder.join(format!("{number:012}.journal"));
-        let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path)?;
+        let path = segment_path(&folder, number);
+        // A try that failed before may have made it.
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        file.set_len(0)?;
         // The segment's name must survive a power cut, too.
         File::open(&folder)?.sync_all()?;
         Ok(Self { folder, number, file, length: 0 })
@@ -146,16 +180,24 @@ impl Writer {
 
     fn run(mut self, inbox: &mpsc::Receiver<Job>) {
         while let Ok(job) = inbox.recv() {
-            let written = self.append(&job.batch, job.sync);
-            // Whoever waited may have gone meanwhile.
-            job.done.send(written).ok();
+            match job {
+                Job::Append { batch, sync, segment, done } => {
+                    // Whoever waited may have gone meanwhile.
+                    done.send(self.append(&batch, sync, segment)).ok();
+                }
+                Job::Remove { segment } => {
+                    if let Err(error) = fs::remove_file(segment_path(&self.folder, segment)) {
+                        tracing::warn!(segment, %error, "a segment of the journal that is not needed stays behind");
+                    }
+                }
+            }
         }
     }
 
-    fn append(&mut self, batch: &[u8], sync: Sync) -> io::Result<()> {
-        if self.length >= SEGMENT_BYTES {
+    fn append(&mut self, batch: &[u8], sync: Sync, segment: u64) -> io::Result<()> {
+        if segment != self.number {
             self.file.sync_data()?;
-            *self = Self::begin(self.folder.clone(), self.number + 1)?;
+            *self = Self::begin(self.folder.clone(), segment)?;
         }
         let written = self.file.write_all(batch).and_then(|()| match sync {
             Sync::Now => self.file.sync_data(),
@@ -170,4 +212,8 @@ impl Writer {
         self.length += batch.len() as u64;
         Ok(())
     }
+}
+
+fn segment_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:012}.journal"))
 }

@@ -1,21 +1,60 @@
-//! What a journal says of the time before.
+//! What the journal and the sessions' folders say of the time before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use grove_core::{ClientId, Lifecycle, Session, SessionUri, State, apply};
+use grove_core::*;
+use grove_fs::{FsError, SessionFs};
 
 use super::files;
 use super::record::Record;
 use crate::config::Limits;
-use crate::sequencer::{Replay, Sequenced};
+use crate::sequencer::{Cold, Replay, Sequenced};
+use crate::store::session_file::{self, SessionFile};
+
+/// What a journal holds, in its order.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pub(super) found: Vec<Found>,
+}
+
+#[expect(clippy::large_enum_variant, reason = "nearly all that is found is records")]
+#[derive(Debug)]
+pub(super) enum Found {
+    Record(Record),
+    /// Something that cannot be read, in words.
+    Damage(String),
+}
+
+impl Contents {
+    /// What the bytes of one segment hold, however they end.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut contents = Self::default();
+        // Reading from memory cannot fail.
+        files::read_lines(bytes, "journal", files::End::MayBeTorn, &mut contents).ok();
+        contents
+    }
+
+    /// The highest number of an event.
+    pub(super) fn last_seq(&self) -> u64 {
+        let events = self.found.iter().rev().filter_map(|found| match found {
+            Found::Record(Record::Event { seq, .. }) => Some(*seq),
+            Found::Record(_) | Found::Damage(_) => None,
+        });
+        events.max().unwrap_or(0)
+    }
+}
 
 /// The state at the journal's end, and what is needed to go on from there.
 #[derive(Debug)]
 pub struct Recovered {
     pub(crate) state: State,
+    /// Sessions that are in their folders alone.
+    pub(crate) cold: HashMap<SessionId, Cold>,
     /// No number up to here is given again.
     pub(crate) seq: u64,
+    /// The first event of each session that is in the journal alone.
+    pub(crate) unpersisted: HashMap<SessionId, u64>,
     pub(crate) replay: Replay,
     /// The versions that clients spoke.
     pub(crate) clients: HashMap<ClientId, u32>,
@@ -23,27 +62,64 @@ pub struct Recovered {
     pub damage: Vec<String>,
 }
 
+/// Puts together what a journal and the sessions' folders hold.
+pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limits) -> Result<Recovered, FsError> {
+    let (files, damage) = session_file::read_all(sessions).await?;
+    let mut recovered = Recovered { damage, ..Recovered::nothing(limits) };
+    // A session of which the journal tells more than its folder is read whole; the others are left where they are.
+    let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
+    let is_news = |found: &Found| match found {
+        Found::Record(Record::Event { seq, event, .. }) => {
+            let id = event.change.session()?;
+            (*seq > persisted.get(id).copied().unwrap_or(0)).then(|| id.clone())
+        }
+        Found::Record(_) | Found::Damage(_) => None,
+    };
+    let told: HashSet<SessionId> = contents.found.iter().filter_map(is_news).collect();
+    let mut uris = HashMap::new();
+    for file in files {
+        uris.insert(file.id().clone(), file.uri().clone());
+        recovered.seq = recovered.seq.max(file.seq);
+        recovered.take_file(file, &told, sessions).await;
+    }
+    // What the journal let go is not there to be replayed.
+    let first = contents.found.iter().find_map(|found| match found {
+        Found::Record(Record::Event { seq, .. }) => Some(seq.saturating_sub(1)),
+        Found::Record(_) | Found::Damage(_) => None,
+    });
+    recovered.replay.begin_above(first.unwrap_or(0));
+    for found in contents.found {
+        match found {
+            Found::Record(record) => recovered.take(record, &persisted, &mut uris),
+            Found::Damage(what) => {
+                // The rest is taken as it is, and nothing from before is replayed.
+                recovered.replay.forget();
+                recovered.damage.push(what);
+            }
+        }
+    }
+    recovered.settle_removed(&persisted, sessions).await?;
+    if first.is_none() {
+        recovered.replay.begin_above(recovered.seq);
+    }
+    Ok(recovered)
+}
+
 impl Recovered {
     /// Nothing was before.
     pub fn nothing(limits: &Limits) -> Self {
         Self {
             state: State::default(),
+            cold: HashMap::new(),
             seq: 0,
+            unpersisted: HashMap::new(),
             replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
             damage: Vec::new(),
         }
     }
 
-    /// What the bytes of one segment say, however they end.
-    pub fn from_bytes(bytes: &[u8], limits: &Limits) -> Self {
-        let mut recovered = Self::nothing(limits);
-        // Reading from memory cannot fail.
-        files::read_lines(bytes, "journal", files::End::MayBeTorn, &mut recovered).ok();
-        recovered
-    }
-
-    /// The state at the journal's end.
+    /// The state at the journal's end, of what is not in folders alone.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -61,17 +137,40 @@ impl Recovered {
         self.state.sessions.values().filter(busy).map(|session| session.uri.clone()).collect()
     }
 
-    /// How many sessions there are.
-    pub fn sessions(&self) -> usize {
-        self.state.sessions.len()
+    async fn take_file(&mut self, file: SessionFile, told: &HashSet<SessionId>, sessions: &dyn SessionFs) {
+        let id = file.id().clone();
+        if file.disposed {
+            return;
+        }
+        if !told.contains(&id) {
+            self.cold.insert(id, Cold { failed: file.failed, session: file.session(Vec::new()) });
+            return;
+        }
+        match session_file::load(sessions, &id).await {
+            Ok((session, _)) => {
+                self.state.sessions.insert(id, session);
+            }
+            Err(error) => self.damage.push(format!("session {id}: {error}")),
+        }
     }
 
-    pub(super) fn take(&mut self, record: Record) {
+    fn take(&mut self, record: Record, persisted: &HashMap<SessionId, u64>, uris: &mut HashMap<SessionId, SessionUri>) {
         match record {
             Record::Event { seq, origin, event } => {
-                apply(&mut self.state, &event);
-                let session = event.change.session().and_then(|id| self.state.sessions.get(id));
-                let uri = session.map(|session: &Session| session.uri.clone());
+                let session = event.change.session().cloned();
+                if let Change::Session(id, SessionEvent::Created(new)) = &event.change {
+                    uris.insert(id.clone(), new.uri.clone());
+                }
+                let known = session.as_ref().and_then(|id| persisted.get(id)).copied().unwrap_or(0);
+                if seq > known {
+                    if !self.is_in_log(&event.change) {
+                        apply(&mut self.state, &event);
+                    }
+                    if let Some(id) = &session {
+                        self.unpersisted.entry(id.clone()).or_insert(seq);
+                    }
+                }
+                let uri = session.as_ref().and_then(|id| uris.get(id)).cloned();
                 self.seq = self.seq.max(seq);
                 self.replay.push(Arc::new(Sequenced::new(seq, event, origin, uri)));
             }
@@ -82,9 +181,30 @@ impl Recovered {
         }
     }
 
-    /// Part of the journal cannot be read: the rest is taken as it is, and nothing from before is replayed.
-    pub(super) fn damaged(&mut self, what: String) {
-        self.replay.forget();
-        self.damage.push(what);
+    /// Whether this is about a turn that the log has whole. A host that was killed between writing the log and what is
+    /// beside it leaves such turns.
+    fn is_in_log(&self, change: &Change) -> bool {
+        let Change::Chat(session, chat, event) = change else { return false };
+        let chat = self.state.sessions.get(session).and_then(|session| session.chat(chat));
+        let (Some(chat), Some(turn)) = (chat, event.turn()) else { return false };
+        chat.active_turn(turn).is_none() && chat.position(turn).is_some()
+    }
+
+    /// A session that was disposed just before the host ended has no task that could say so in its folder.
+    async fn settle_removed(
+        &mut self,
+        persisted: &HashMap<SessionId, u64>,
+        sessions: &dyn SessionFs,
+    ) -> Result<(), FsError> {
+        let state = &self.state;
+        let removed: Vec<SessionId> =
+            self.unpersisted.keys().filter(|id| !state.sessions.contains_key(*id)).cloned().collect();
+        for id in removed {
+            if persisted.contains_key(&id) {
+                session_file::mark_disposed(sessions, &id, self.seq).await?;
+            }
+            self.unpersisted.remove(&id);
+        }
+        Ok(())
     }
 }

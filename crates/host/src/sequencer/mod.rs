@@ -42,7 +42,18 @@ pub(crate) struct ConnectionId(pub(crate) u64);
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) state: State,
+    /// Sessions that are listed and not loaded.
+    pub(crate) cold: HashMap<SessionId, Cold>,
     pub(crate) seq: u64,
+}
+
+/// A session that lies in its folder: what lists show of it.
+#[derive(Debug)]
+pub(crate) struct Cold {
+    /// The session without its turns.
+    pub(crate) session: Session,
+    /// Whether its last turn ended in error.
+    pub(crate) failed: bool,
 }
 
 impl Published {
@@ -62,8 +73,11 @@ pub(crate) struct Publication {
     /// What becomes of it while nothing can be written.
     pub(crate) unwritten: Unwritten,
     /// Told when all is published, or that it will not be.
-    pub(crate) done: Option<oneshot::Sender<Result<(), NotWritten>>>,
+    pub(crate) done: Option<Done>,
 }
+
+/// Told the number of a publication's last event, or that it is not published.
+pub(crate) type Done = oneshot::Sender<Result<u64, NotWritten>>;
 
 /// What becomes of a publication that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +169,10 @@ pub(crate) enum ToSequencer {
     Subscribe(Subscribe),
     Unsubscribe(ConnectionId, SessionOrRoot),
     Detach(ConnectionId),
+    /// A session from its folder. If it is loaded already, this one is let go.
+    Load(Box<Session>),
+    /// A session's folder has everything of it up to a number.
+    Persisted(SessionId, u64),
     /// Looks at the published state.
     Read(Look),
     /// Closes every connection: the host stops.
@@ -188,7 +206,7 @@ impl SequencerHandle {
     pub(crate) async fn publish(
         &self,
         mut publication: Publication,
-    ) -> Result<oneshot::Receiver<Result<(), NotWritten>>, Stopped> {
+    ) -> Result<oneshot::Receiver<Result<u64, NotWritten>>, Stopped> {
         let (done, told) = oneshot::channel();
         publication.done = Some(done);
         self.tell(ToSequencer::Publish(publication)).await?;
@@ -196,7 +214,7 @@ impl SequencerHandle {
     }
 
     /// Publishes and waits until it is done.
-    pub(crate) async fn publish_now(&self, publication: Publication) -> Result<Result<(), NotWritten>, Stopped> {
+    pub(crate) async fn publish_now(&self, publication: Publication) -> Result<Result<u64, NotWritten>, Stopped> {
         self.publish(publication).await?.await.map_err(|_| Stopped)
     }
 
@@ -249,6 +267,10 @@ pub(crate) struct Sequencer {
     /// Numbers up to here are reserved in the journal.
     reserved: u64,
     published: Published,
+    /// The first event of each session that is in the journal alone, and the last one.
+    unpersisted: HashMap<SessionId, u64>,
+    last_of: HashMap<SessionId, u64>,
+    release_due: bool,
     /// Events of one resource that are published and not handed out yet: within a step only.
     undelivered: Vec<Arc<Sequenced>>,
     replay: Replay,
@@ -267,7 +289,7 @@ impl Sequencer {
         recovered: Recovered,
     ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
-        let Recovered { state, seq, replay, clients, damage: _ } = recovered;
+        let Recovered { state, cold, seq, unpersisted, replay, clients, damage: _ } = recovered;
         let known = |(id, version)| (id, Client { dialect: Dialect::V1 { version }, connection: None, touched: 0 });
         let sequencer = Self {
             inbox,
@@ -276,7 +298,10 @@ impl Sequencer {
             journal,
             held: Vec::new(),
             reserved: seq,
-            published: Published { state, seq },
+            published: Published { state, cold, seq },
+            last_of: unpersisted.keys().map(|session| (session.clone(), seq)).collect(),
+            unpersisted,
+            release_due: false,
             undelivered: Vec::new(),
             replay,
             connections: HashMap::new(),
@@ -313,7 +338,7 @@ impl Sequencer {
             Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
             Ok(lines) => {
                 let sync = if self.config.durability == Durability::Power { lines.sync } else { Sync::Later };
-                let written = self.journal.append(lines.bytes, sync).await;
+                let written = self.journal.append(lines.bytes, sync, lines.last_seq).await;
                 written.map(|()| lines.reserved).map_err(|error| NotWritten(error.to_string()))
             }
             Err(error) => Err(NotWritten(error.to_string())),
@@ -341,6 +366,24 @@ impl Sequencer {
             self.handle(message);
         }
         self.deliver();
+        if std::mem::take(&mut self.release_due) {
+            let needed = self.unpersisted.values().min().map_or(u64::MAX, |first| first - 1);
+            self.journal.release(needed.min(self.replay.complete_above())).await;
+        }
+    }
+
+    /// Notes that a session's folder has everything up to a number.
+    fn persisted(&mut self, session: &SessionId, upto: u64) {
+        match self.last_of.get(session) {
+            Some(last) if *last > upto => {
+                self.unpersisted.insert(session.clone(), upto + 1);
+            }
+            Some(_) | None => {
+                self.unpersisted.remove(session);
+                self.last_of.remove(session);
+            }
+        }
+        self.release_due = true;
     }
 
     /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
@@ -377,16 +420,25 @@ impl Sequencer {
                 | ToSequencer::Subscribe(_)
                 | ToSequencer::Unsubscribe(..)
                 | ToSequencer::Detach(_)
+                | ToSequencer::Load(_)
+                | ToSequencer::Persisted(..)
                 | ToSequencer::Read(_)
                 | ToSequencer::CloseAll => {}
             }
         }
         let mut reserved = self.reserved;
-        if seq > reserved {
-            reserved = seq + RESERVE;
+        let anew = !lines.is_empty() && self.journal.begins_segment();
+        if seq > reserved || anew {
+            reserved = reserved.max(seq + RESERVE);
             RecordRef::Reserved(reserved).write(&mut lines)?;
         }
-        Ok(Lines { bytes: lines, sync, reserved })
+        if anew {
+            for (id, client) in &self.clients {
+                let Dialect::V1 { version } = client.dialect;
+                RecordRef::Client { id, version }.write(&mut lines)?;
+            }
+        }
+        Ok(Lines { bytes: lines, sync, reserved, last_seq: seq })
     }
 
     /// Takes a publication out of a message that cannot be written: it is refused, or held for the next try.
@@ -418,6 +470,12 @@ impl Sequencer {
             ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
             ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),
             ToSequencer::Detach(connection) => self.detach(connection),
+            ToSequencer::Load(session) => {
+                if self.published.cold.remove(&session.id).is_some() {
+                    self.published.state.sessions.insert(session.id.clone(), *session);
+                }
+            }
+            ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
             ToSequencer::Read(look) => {
                 look(&self.published, Counters { connections: self.connections.len() });
             }
@@ -440,7 +498,7 @@ impl Sequencer {
         }
         if let Some(done) = publication.done {
             // Whoever waited may have gone meanwhile.
-            done.send(Ok(())).ok();
+            done.send(Ok(self.published.seq)).ok();
         }
     }
 
@@ -451,6 +509,10 @@ impl Sequencer {
             _ => None,
         };
         apply(&mut self.published.state, &event);
+        if let Some(session) = event.change.session() {
+            self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
+            self.last_of.insert(session.clone(), self.published.seq);
+        }
         let session = event.change.session().and_then(|id| self.published.state.sessions.get(id));
         let uri = session.map(|session| session.uri.clone());
 
@@ -660,6 +722,7 @@ struct Lines {
     sync: Sync,
     /// Up to where numbers are reserved once it is written.
     reserved: u64,
+    last_seq: u64,
 }
 
 /// Whether an event is told to everybody, beside the subscribers.

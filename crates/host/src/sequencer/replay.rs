@@ -37,6 +37,16 @@ impl Replay {
         }
     }
 
+    /// Everything above this number is here.
+    pub(crate) fn complete_above(&self) -> u64 {
+        self.complete_above
+    }
+
+    /// Says above which number everything will be here. For a window that is still empty.
+    pub(crate) fn begin_above(&mut self, seq: u64) {
+        self.complete_above = seq;
+    }
+
     /// Gives up what is here, since something before what comes is missing.
     pub(crate) fn forget(&mut self) {
         if let Some((last, _)) = self.events.back() {

@@ -54,9 +54,10 @@ impl SessionLog {
             None => self.open(session).await?,
         };
         // What fails half-way is looked at anew next time.
-        let written = self.append_missing(written, session, turns).await?;
+        let (written, appended) = self.append_missing(written, session, turns).await?;
         self.written = Some(written);
-        Ok(())
+        // The journal lets go of what is here, so it must be on the disk.
+        if appended { Ok(self.fs.sync(&self.path).await?) } else { Ok(()) }
     }
 
     async fn append_missing(
@@ -64,7 +65,8 @@ impl SessionLog {
         mut written: Written,
         session: &Session,
         turns: &[Arc<Turn>],
-    ) -> Result<Written, SessionLogError> {
+    ) -> Result<(Written, bool), SessionLogError> {
+        let before = written.index.len();
         let leaf = |index: &Index| index.leaf().map(|leaf| index.id(leaf).into_owned());
         // The newest are the ones that are missing.
         let missing = turns.iter().rev().take_while(|turn| !written.turns.contains(&turn.id)).count();
@@ -81,7 +83,8 @@ impl SessionLog {
             let lines = name_line(&session.id, &session.title, session.modified_at, parent.as_deref(), &is_taken);
             self.append(&mut written.index, &lines.bytes).await?;
         }
-        Ok(written)
+        let appended = written.index.len() > before;
+        Ok((written, appended))
     }
 
     async fn append(&self, index: &mut Index, lines: &[u8]) -> Result<(), SessionLogError> {

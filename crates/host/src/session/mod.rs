@@ -15,12 +15,13 @@ use grove_core::*;
 use grove_fs::FsError;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::log::SessionLog;
+use self::log::{SessionLog, SessionLogError};
 use self::reports::{Report, Reported};
 use crate::config::Config;
 use crate::env::{Env, Task};
 use crate::sequencer::{NotWritten, Origin, Publication, Refusal, SequencerHandle, Stopped, ToSequencer, Unwritten};
 use crate::store::content;
+use crate::store::session_file::{self, Fate};
 
 /// How many messages may wait for a session before their senders do.
 const INBOX: usize = 256;
@@ -99,7 +100,8 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         last_report: Timestamp::default(),
         stopping: None,
         log,
-        log_due: false,
+        last_seq: 0,
+        folder_due: false,
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
@@ -132,7 +134,7 @@ struct SessionTask {
     reports: mpsc::Receiver<AgentEvent>,
     /// The last publication of the agent's reports, until it is done. Meanwhile no more are taken: an agent runs no
     /// faster than what it says can be stored.
-    outstanding: Option<oneshot::Receiver<Result<(), NotWritten>>>,
+    outstanding: Option<oneshot::Receiver<Result<u64, NotWritten>>>,
     backend: Backend,
     running: Option<Running>,
     /// Where the answers go that a person has not given yet.
@@ -144,8 +146,10 @@ struct SessionTask {
     last_report: Timestamp,
     stopping: Option<Stopping>,
     log: SessionLog,
-    /// Something happened that belongs into the log.
-    log_due: bool,
+    /// The number of the last event that is published.
+    last_seq: u64,
+    /// Something happened that belongs into the session's folder.
+    folder_due: bool,
 }
 
 /// An answer that an agent waits for.
@@ -197,8 +201,9 @@ impl SessionTask {
                 _ = self.reports.recv_many(&mut batch, REPORTS_AT_ONCE), if self.outstanding.is_none() => {
                     self.take_reports(batch.drain(..)).await
                 }
-                () = done(self.outstanding.as_mut()) => {
+                seq = done(self.outstanding.as_mut()) => {
                     self.outstanding = None;
+                    self.last_seq = seq.unwrap_or(self.last_seq);
                     Ok(Flow::On)
                 }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,
@@ -206,8 +211,9 @@ impl SessionTask {
                     self.fail_turn("hostStopped", "the host stopped before the turn ended").await
                 }
             };
-            if std::mem::take(&mut self.log_due) {
-                self.write_log().await;
+            if self.folder_due && self.outstanding.is_none() && self.active_turns().is_empty() {
+                self.folder_due = false;
+                self.write_folder(Fate::Kept).await;
             }
             self.stop_when_idle();
             match flow {
@@ -282,7 +288,7 @@ impl SessionTask {
             Ok(()) => {
                 let publication = out.publication(Some(dispatch.origin), Unwritten::Refused);
                 let written = self.around.sequencer.publish_now(publication).await?;
-                written.map_err(|error| error.to_string())
+                written.map(|seq| self.last_seq = seq).map_err(|error| error.to_string())
             }
             Err(reason) => Err(reason),
         };
@@ -347,6 +353,7 @@ impl SessionTask {
 
     /// Tells the agent what concerns it.
     fn act(&mut self, out: Outbox) {
+        self.folder_due = true;
         for ended in out.ended {
             self.end(&ended);
         }
@@ -369,7 +376,6 @@ impl SessionTask {
 
     /// Lets go of what a turn had.
     fn end(&mut self, ended: &Ended) {
-        self.log_due = true;
         let running = self.running.take_if(|running| running.turn == ended.turn);
         // Where the agent itself says that the turn is over, there is nothing to stop.
         if let (Some(running), Backend::Ready(agent), false) = (running, &self.backend, ended.by_agent) {
@@ -422,8 +428,8 @@ impl SessionTask {
             self.interrupt(&chat, &turn, &mut out);
         }
         self.send(out).await?;
-        // A host that was killed may have left the log behind.
-        self.log_due = true;
+        // A host that was killed may have left the folder behind.
+        self.folder_due = true;
         let needs_agent = self.tip.lifecycle == Lifecycle::Creating || !self.active_turns().is_empty();
         if needs_agent && matches!(self.backend, Backend::Closed) {
             self.open();
@@ -601,9 +607,12 @@ impl SessionTask {
         out.prompts.clear();
         let publication = out.publication(None, Unwritten::Held);
         // What is held is never refused.
-        self.around.sequencer.publish_now(publication).await?.ok();
+        let published = self.around.sequencer.publish_now(publication).await?;
+        self.last_seq = published.unwrap_or(self.last_seq);
         self.act(out);
-        self.write_log().await;
+        self.write_folder(Fate::Disposed).await;
+        // Nothing is to be said of it any more.
+        self.folder_due = false;
         match &self.backend {
             Backend::Opening(abort) => abort.abort(),
             Backend::Ready(agent) => {
@@ -615,10 +624,25 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Brings the log up to date. What is in the journal is safe already, so a failure costs nothing but time.
-    async fn write_log(&mut self) {
-        if let Err(error) = self.log.catch_up(&self.tip).await {
-            tracing::warn!(session = %self.tip.id, %error, "the session's log could not be written; it will be tried again");
+    /// Brings the session's folder up to date: the log, then what is beside it. What is in the journal is safe already,
+    /// so a failure costs nothing but the journal's room.
+    async fn write_folder(&mut self, fate: Fate) {
+        let fs = self.around.env.sessions.clone();
+        let written = async {
+            self.log.catch_up(&self.tip).await?;
+            let written = session_file::write(fs.as_ref(), &self.tip, self.last_seq, fate).await?;
+            Ok::<_, SessionLogError>(written)
+        };
+        match written.await {
+            Ok(true) => {
+                let persisted = ToSequencer::Persisted(self.tip.id.clone(), self.last_seq);
+                self.around.sequencer.tell(persisted).await.ok();
+            }
+            Ok(false) => {}
+            Err(error) => {
+                self.folder_due = true;
+                tracing::warn!(session = %self.tip.id, %error, "the session's folder could not be written; it will be tried again");
+            }
         }
     }
 
@@ -671,13 +695,11 @@ impl Outbox {
     }
 }
 
-/// Waits for a publication that may not be under way.
-async fn done(publication: Option<&mut oneshot::Receiver<Result<(), NotWritten>>>) {
+/// Waits for a publication that may not be under way, and gives its number.
+async fn done(publication: Option<&mut oneshot::Receiver<Result<u64, NotWritten>>>) -> Option<u64> {
     match publication {
-        Some(publication) => {
-            // What is held is never refused, and a sequencer that ended is noticed elsewhere.
-            publication.await.ok();
-        }
+        // What is held is never refused, and a sequencer that ended is noticed elsewhere.
+        Some(publication) => publication.await.ok()?.ok(),
         None => std::future::pending().await,
     }
 }

@@ -2,3 +2,4 @@
 
 pub(crate) mod content;
 pub(crate) mod paths;
+pub(crate) mod session_file;

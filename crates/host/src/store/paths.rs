@@ -12,6 +12,11 @@ pub(crate) fn log(session: &SessionId) -> String {
     format!("{}/events.jsonl", folder(session))
 }
 
+/// What is known of a session beside its conversation.
+pub(crate) fn session_file(session: &SessionId) -> String {
+    format!("{}/session.json", folder(session))
+}
+
 /// A body that is kept by reference.
 pub(crate) fn content(session: &SessionId, content: &ContentId) -> String {
     format!("{}/content/{content}", folder(session))

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use grove_host::{Config, Limits, Recovered};
+use grove_fs::{MemoryFs, SessionFs};
+use grove_host::{Config, Contents, Limits, Recovered, recover};
 use grove_testkit::Client;
 use grove_wire::v1::{ToolCallStatus, TurnState};
 use serde_json::json;
@@ -103,6 +104,28 @@ async fn any_other_turn_that_is_cut_off_is_closed_with_what_had_arrived() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_that_is_in_the_log_and_in_the_journal_is_there_once() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.client("a").await;
+    client.ready_session(URI).await;
+    client.run_script(URI, "t1", json!([{"say": "one"}])).await;
+    client.must_agree(URI).await;
+    let before = host.sessions.read_file("s/session.json").await.unwrap();
+    client.run_script(URI, "t2", json!([{"say": "two"}])).await;
+    client.run_script(URI, "t3", json!([{"say": "three"}])).await;
+    let all = client.session(URI).turns.clone();
+    // As if the host had been killed between writing the log and the file beside it.
+    while host.sessions.read_file("s/session.json").await.unwrap() == before {
+        client.must_agree(URI).await;
+    }
+    host.sessions.write_file("s/session.json", &before).await.unwrap();
+    host.kill_and_restart(Config::default()).await;
+    let mut late = host.client("b").await;
+    late.subscribe(URI).await.unwrap();
+    assert_eq!(late.session(URI).turns, all);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_disposed_session_stays_away_after_a_restart() {
     let mut host = TestHost::start(Config::default()).await;
     let mut client = host.client("a").await;
@@ -142,6 +165,11 @@ async fn while_nothing_can_be_stored_actions_are_refused_and_an_agents_words_are
     client.must_agree("scripted:/idle").await;
 }
 
+/// What a journal says by itself.
+async fn recovered_from(bytes: &[u8]) -> Recovered {
+    recover(Contents::from_bytes(bytes), &MemoryFs::default(), &Limits::default()).await.unwrap()
+}
+
 /// The journal's part of the log law.
 #[tokio::test(start_paused = true)]
 async fn a_journal_cut_at_any_byte_gives_the_state_at_its_last_whole_record() {
@@ -157,15 +185,14 @@ async fn a_journal_cut_at_any_byte_gives_the_state_at_its_last_whole_record() {
         )
         .await;
     let bytes = host.journal.bytes.lock().unwrap().clone();
-    let limits = Limits::default();
-    let mut whole = Recovered::nothing(&limits);
+    let mut whole = Recovered::nothing(&Limits::default());
     let mut last_whole = 0;
     for cut in 0..=bytes.len() {
         if cut > 0 && bytes[cut - 1] == b'\n' {
-            whole = Recovered::from_bytes(&bytes[..cut], &limits);
+            whole = recovered_from(&bytes[..cut]).await;
             last_whole = cut;
         }
-        let recovered = Recovered::from_bytes(&bytes[..cut], &limits);
+        let recovered = recovered_from(&bytes[..cut]).await;
         assert_eq!(recovered.damage, Vec::<String>::new(), "a torn end is no damage");
         assert_eq!(recovered.state(), whole.state(), "cut at {cut}, last whole record ends at {last_whole}");
         assert_eq!(recovered.seq(), whole.seq());
@@ -183,7 +210,7 @@ async fn damage_in_the_middle_is_reported_and_the_rest_is_taken() {
     let mut bytes = host.journal.bytes.lock().unwrap().clone();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    let recovered = Recovered::from_bytes(&bytes, &Limits::default());
+    let recovered = recovered_from(&bytes).await;
     assert_eq!(recovered.damage.len(), 1, "{:?}", recovered.damage);
     assert!(recovered.damage[0].contains("line"), "{:?}", recovered.damage);
     assert_eq!(recovered.state().sessions.len(), 1);

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
+use grove_fs::MemoryFs;
 use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Env, Host, Journal, Listener, Recovered, Spawn, Stream, Sync, Task};
+use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stream, Sync, Task, recover};
 use grove_testkit::Client;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -19,6 +20,7 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) struct TestHost {
     pub(crate) host: Host,
     pub(crate) journal: MemoryJournal,
+    pub(crate) sessions: MemoryFs,
     tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
 }
@@ -32,12 +34,22 @@ pub(crate) struct MemoryJournal {
 
 #[async_trait]
 impl Journal for MemoryJournal {
-    async fn append(&mut self, batch: Vec<u8>, _sync: Sync) -> io::Result<()> {
+    async fn append(&mut self, batch: Vec<u8>, _sync: Sync, _last_seq: u64) -> io::Result<()> {
         if self.full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.bytes.lock().unwrap().extend_from_slice(&batch);
         Ok(())
+    }
+
+    /// Lets go of every event at once, where segments would go one by one.
+    async fn release(&mut self, upto: u64) {
+        let mut bytes = self.bytes.lock().unwrap();
+        let needed = |line: &[u8]| {
+            let record: serde_json::Value = serde_json::from_slice(&line[9..]).unwrap();
+            record["event"]["seq"].as_u64().is_none_or(|seq| seq > upto)
+        };
+        *bytes = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| needed(line)).flatten().copied().collect();
     }
 }
 
@@ -70,27 +82,34 @@ impl TestHost {
     }
 
     pub(crate) async fn with_agents(config: Config, agents: Vec<Arc<dyn Agent>>) -> Self {
-        Self::recovered(config, agents, MemoryJournal::default()).await
+        Self::recovered(config, agents, MemoryJournal::default(), MemoryFs::default()).await
     }
 
     /// A host that goes on where a journal ends.
-    pub(crate) async fn recovered(config: Config, agents: Vec<Arc<dyn Agent>>, journal: MemoryJournal) -> Self {
+    pub(crate) async fn recovered(
+        config: Config,
+        agents: Vec<Arc<dyn Agent>>,
+        journal: MemoryJournal,
+        sessions: MemoryFs,
+    ) -> Self {
         let tasks = Tasks::default();
-        let env = Env { spawn: Arc::new(tasks.clone()), ..Env::in_memory() };
-        let recovered = Recovered::from_bytes(&journal.bytes.lock().unwrap(), &config.limits);
+        let env = Env { spawn: Arc::new(tasks.clone()), sessions: Arc::new(sessions.clone()), ..Env::in_memory() };
+        let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
+        let recovered = recover(contents, &sessions, &config.limits).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
         let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, tasks, dial }
+        Self { host, journal, sessions, tasks, dial }
     }
 
     /// Ends everything of the host at once, and starts another on its journal.
     pub(crate) async fn kill_and_restart(&mut self, config: Config) {
         self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
         tokio::task::yield_now().await;
-        *self = Self::recovered(config, vec![Arc::new(ScriptedAgent)], self.journal.clone()).await;
+        *self =
+            Self::recovered(config, vec![Arc::new(ScriptedAgent)], self.journal.clone(), self.sessions.clone()).await;
     }
 
     pub(crate) fn url() -> String {

@@ -218,7 +218,7 @@ fn run(limits: Limits, steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Law 1 with every gap inside the replay.
     #[test]
@@ -237,6 +237,12 @@ proptest! {
     #[test]
     fn clients_converge_through_kills_of_the_host(steps in prop::collection::vec(step_or_kill(), 1..60)) {
         run(Limits::default(), steps);
+    }
+
+    /// The same where the journal keeps hardly anything, and sessions come back from their folders.
+    #[test]
+    fn clients_converge_through_kills_with_a_short_journal(steps in prop::collection::vec(step_or_kill(), 1..60)) {
+        run(Limits { replay_actions: 5, ..Limits::default() }, steps);
     }
 
     /// Law 1 where queues are so short that deltas are merged and connections dropped.

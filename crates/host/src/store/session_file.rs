@@ -1,0 +1,200 @@
+//! `session.json`: what is known of a session beside its conversation.
+//!
+//! It is replaced as a whole, and only while no turn is running: log and file together are then the session as it was at
+//! the number that the file names, and the journal is needed for nothing up to there.
+
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_fs::{FsError, SessionFs};
+use grove_tree::{LogError, turns};
+use serde::{Deserialize, Serialize};
+
+use super::paths;
+
+/// The version of this file's form.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionFile {
+    version: u32,
+    /// Everything up to this number is in here or in the log.
+    pub(crate) seq: u64,
+    /// Taken off the list; the folder stays.
+    pub(crate) disposed: bool,
+    /// Whether the last turn ended in error, which lists show.
+    pub(crate) failed: bool,
+    id: SessionId,
+    uri: SessionUri,
+    provider: ProviderId,
+    title: String,
+    lifecycle: Lifecycle,
+    model: Option<ModelId>,
+    working_directories: Vec<String>,
+    is_read: bool,
+    is_archived: bool,
+    created_at: Timestamp,
+    modified_at: Timestamp,
+    chat: ChatFile,
+}
+
+/// The main chat, without its turns.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChatFile {
+    title: String,
+    steering: Option<PendingMessage>,
+    queued: Vec<PendingMessage>,
+    draft: Option<Message>,
+    modified_at: Timestamp,
+}
+
+/// Whether a session goes on being listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Kept,
+    Disposed,
+}
+
+/// Why a session cannot be read from its folder.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    #[error("session.json cannot be read: {0}")]
+    File(#[from] serde_json::Error),
+    #[error("session.json is of version {0}, and this Grove knows version {VERSION}")]
+    Version(u32),
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl SessionFile {
+    /// A session as it is now, no turn of it running. `None` while one is.
+    fn of(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
+        let chat = session.main_chat().filter(|chat| chat.active.is_none())?;
+        Some(Self {
+            version: VERSION,
+            seq,
+            disposed: fate == Fate::Disposed,
+            failed: chat.status() == ChatStatus::Error,
+            id: session.id.clone(),
+            uri: session.uri.clone(),
+            provider: session.provider.clone(),
+            title: session.title.clone(),
+            lifecycle: session.lifecycle.clone(),
+            model: session.model.clone(),
+            working_directories: session.working_directories.clone(),
+            is_read: session.is_read,
+            is_archived: session.is_archived,
+            created_at: session.created_at,
+            modified_at: session.modified_at,
+            chat: ChatFile {
+                title: chat.title.clone(),
+                steering: chat.steering.clone(),
+                queued: chat.queued.clone(),
+                draft: chat.draft.clone(),
+                modified_at: chat.modified_at,
+            },
+        })
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub(crate) fn uri(&self) -> &SessionUri {
+        &self.uri
+    }
+
+    /// The session with these turns.
+    pub(crate) fn session(self, turns: Vec<Arc<Turn>>) -> Session {
+        let new = NewSession {
+            id: self.id,
+            uri: self.uri,
+            provider: self.provider,
+            model: self.model,
+            working_directories: self.working_directories,
+        };
+        let mut session = Session::new(&new, self.created_at);
+        session.title = self.title;
+        session.lifecycle = self.lifecycle;
+        session.is_read = self.is_read;
+        session.is_archived = self.is_archived;
+        session.modified_at = self.modified_at;
+        if let Some(chat) = session.chats.first_mut() {
+            chat.title = self.chat.title;
+            chat.steering = self.chat.steering;
+            chat.queued = self.chat.queued;
+            chat.draft = self.chat.draft;
+            chat.modified_at = self.chat.modified_at;
+            chat.turns = turns;
+        }
+        for event in mirror::due(&session) {
+            let change = Change::Session(session.id.clone(), event);
+            session.apply(&Event { at: self.modified_at, change });
+        }
+        session
+    }
+}
+
+/// Writes the file, where no turn is running. Gives whether it did.
+pub(crate) async fn write(fs: &dyn SessionFs, session: &Session, seq: u64, fate: Fate) -> Result<bool, FsError> {
+    let Some(file) = SessionFile::of(session, seq, fate) else { return Ok(false) };
+    let path = paths::session_file(&session.id);
+    // Plain data with string keys always serializes.
+    let bytes = serde_json::to_vec_pretty(&file)
+        .map_err(|error| FsError::Other { path: path.clone(), reason: error.to_string() })?;
+    fs.write_file(&path, &bytes).await?;
+    Ok(true)
+}
+
+/// Takes a session off the list, whatever else its file says.
+pub(crate) async fn mark_disposed(fs: &dyn SessionFs, session: &SessionId, seq: u64) -> Result<(), FsError> {
+    let path = paths::session_file(session);
+    let failed = |reason: String| FsError::Other { path: path.clone(), reason };
+    let file = read(fs, session).await.map_err(|error| failed(error.to_string()))?;
+    let file = SessionFile { disposed: true, seq, ..file };
+    let bytes = serde_json::to_vec_pretty(&file).map_err(|error| failed(error.to_string()))?;
+    fs.write_file(&path, &bytes).await
+}
+
+/// Reads the file of a session.
+pub(crate) async fn read(fs: &dyn SessionFs, session: &SessionId) -> Result<SessionFile, LoadError> {
+    let bytes = fs.read_file(&paths::session_file(session)).await?;
+    let file: SessionFile = serde_json::from_slice(&bytes)?;
+    if file.version > VERSION { Err(LoadError::Version(file.version)) } else { Ok(file) }
+}
+
+/// Reads a session from its folder, turns and all.
+pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId) -> Result<(Session, u64), LoadError> {
+    let file = read(fs, session).await?;
+    let seq = file.seq;
+    let turns = match fs.read_file(&paths::log(session)).await {
+        // A log that Grove wrote has ids.
+        Ok(bytes) => turns::turns(&grove_tree::open(bytes, &mut String::new)?),
+        Err(FsError::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok((file.session(turns), seq))
+}
+
+/// The files of all sessions, and what could not be read, in words.
+pub(crate) async fn read_all(fs: &dyn SessionFs) -> Result<(Vec<SessionFile>, Vec<String>), FsError> {
+    let names = match fs.readdir("").await {
+        Ok(names) => names,
+        Err(FsError::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let (mut files, mut damage) = (Vec::new(), Vec::new());
+    for name in names {
+        match read(fs, &SessionId::from(name.as_str())).await {
+            Ok(file) => files.push(file),
+            // A session that has not come to rest yet is in the journal alone.
+            Err(LoadError::Fs(FsError::NotFound { .. } | FsError::NotADirectory { .. })) => {}
+            Err(error) => damage.push(format!("session {name}: {error}")),
+        }
+    }
+    Ok((files, damage))
+}
