@@ -134,3 +134,28 @@ pub fn uri(data: &[u8]) {
         assert_eq!(project::content_uri(&session, &content), text);
     }
 }
+
+/// Any bytes as a journal: what is whole is taken, the rest is damage or a torn end, and the state can be used.
+pub fn journal(data: &[u8]) {
+    recovered_from(data);
+    // Once more with the right checksums, or nothing behind them would ever be reached.
+    let summed: Vec<u8> = data
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.get(9..))
+        .flat_map(|json| [format!("{:08x} ", crc32fast::hash(json)).as_bytes(), json, b"\n"].concat())
+        .collect();
+    recovered_from(&summed);
+}
+
+fn recovered_from(data: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let contents = grove_host::Contents::from_bytes(data);
+        let sessions = grove_fs::MemoryFs::default();
+        let recovered = grove_host::recover(contents, &sessions, &grove_host::Limits::default()).await;
+        let recovered = recovered.expect("memory can be read");
+        for session in recovered.state().sessions.values() {
+            serde_json::to_string(&project::session(session)).expect("a session can be shown");
+        }
+    });
+}

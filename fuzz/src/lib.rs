@@ -28,6 +28,7 @@ pub const BODIES: &[Body] = &[
     Body { name: "reducers", run: reducers },
     Body { name: "script", run: script },
     Body { name: "uri", run: uri },
+    Body { name: "journal", run: journal },
     Body { name: "log", run: log },
     Body { name: "index", run: index },
 ];

@@ -163,7 +163,9 @@ impl Recovered {
                 }
                 let known = session.as_ref().and_then(|id| persisted.get(id)).copied().unwrap_or(0);
                 if seq > known {
-                    if !self.is_in_log(&event.change) {
+                    if self.is_in_log(&event.change) {
+                        self.touch(&event);
+                    } else {
                         apply(&mut self.state, &event);
                     }
                     if let Some(id) = &session {
@@ -188,6 +190,20 @@ impl Recovered {
         let chat = self.state.sessions.get(session).and_then(|session| session.chat(chat));
         let (Some(chat), Some(turn)) = (chat, event.turn()) else { return false };
         chat.active_turn(turn).is_none() && chat.position(turn).is_some()
+    }
+
+    /// A turn that the log has also says when the session was last changed, which the log does not.
+    fn touch(&mut self, event: &Event) {
+        let Change::Chat(session, chat, change) = &event.change else { return };
+        if !change.ends_turn() && !matches!(change, ChatEvent::TurnStarted { .. }) {
+            return;
+        }
+        if let Some(session) = self.state.sessions.get_mut(session) {
+            session.modified_at = event.at;
+            if let Some(chat) = session.chat_mut(chat) {
+                chat.modified_at = event.at;
+            }
+        }
     }
 
     /// A session that was disposed just before the host ended has no task that could say so in its folder.

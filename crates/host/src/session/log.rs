@@ -11,6 +11,8 @@ use grove_fs::{FsError, SessionFs};
 use grove_tree::turns::{Origin, ended_turn, header_line, name_line, turn_lines};
 use grove_tree::{AppendError, Ending, Index, LogError, Owner, store};
 
+use sha2::{Digest, Sha256};
+
 use crate::store::paths;
 
 /// The log of a session's main chat.
@@ -126,8 +128,17 @@ impl SessionLog {
         Ok(Written { index, turns })
     }
 
+    /// Reads the log. One of an older version is replaced by its migrated form, since something is about to be appended.
     async fn read(&self) -> Result<Index, SessionLogError> {
-        // Logs that Grove writes are of the newest version, which needs no ids.
-        Ok(store::open_log(self.fs.as_ref(), &self.path, &mut String::new).await?.index)
+        let mut count = 0;
+        let mut new_id = || {
+            count += 1;
+            hex::encode(&Sha256::digest(format!("{}\n{count}", self.path))[..4])
+        };
+        let opened = store::open_log(self.fs.as_ref(), &self.path, &mut new_id).await?;
+        if let Some(migrated) = opened.migrated {
+            self.fs.write_file(&self.path, &migrated.bytes).await?;
+        }
+        Ok(opened.index)
     }
 }
