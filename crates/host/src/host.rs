@@ -301,7 +301,7 @@ impl Host {
         if let Some(handle) = open(&self.sessions()) {
             return Ok(Some(handle).filter(|handle| handle.uri == *uri));
         }
-        self.load(uri).await?;
+        self.load(&id).await?;
         // Nobody changes a session that has no task, so what is published is its tip.
         let found = self.0.sequencer.read({
             let uri = uri.clone();
@@ -319,15 +319,13 @@ impl Host {
         Ok(Some(handle))
     }
 
-    /// Loads a session that lies in its folder, where this is the URI of one.
-    pub(crate) async fn load(&self, uri: &SessionUri) -> Result<(), Stopped> {
-        let wanted = uri.clone();
-        let is_cold = move |published: &Published, _| {
-            let id = wanted.id()?;
-            published.cold.get(&id).filter(|cold| cold.session.uri == wanted).map(|_| id)
-        };
-        let Some(id) = self.0.sequencer.read(is_cold).await? else { return Ok(()) };
-        match session_file::load(self.0.env.sessions.as_ref(), &id).await {
+    /// Loads the session of this id, where it lies in its folder.
+    pub(crate) async fn load(&self, id: &SessionId) -> Result<(), Stopped> {
+        let wanted = id.clone();
+        if !self.0.sequencer.read(move |published, _| published.cold.contains_key(&wanted)).await? {
+            return Ok(());
+        }
+        match session_file::load(self.0.env.sessions.as_ref(), id).await {
             Ok((session, _)) => self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await,
             Err(error) => {
                 tracing::error!(session = %id, %error, "a session cannot be read from its folder");

@@ -143,8 +143,11 @@ async fn sessions_contents_and_waiting_turns_survive_an_orderly_stop_and_a_new_s
     client.run_script(URI, "t1", json!([{"tool": {"name": "cat", "output": "0123456789", "repeat": 10_000}}])).await;
     let part = serde_json::to_value(&client.session(URI).turns[0].response_parts[0]).unwrap();
     let content = part["uri"].as_str().unwrap().to_owned();
-    let place = host.kill();
+    let place = host.stop();
     let host = place.serve(&[]);
+    let mut other = host.client("other").await;
+    let fetched: serde_json::Value = other.call("fetchContent", json!({"uri": content})).await.unwrap();
+    assert_eq!(fetched["mimeType"], "text/plain", "whoever asks first");
     assert!(host.reconnect(&mut client).await);
     client.must_agree(URI).await;
     let fetched: serde_json::Value = client.call("fetchContent", json!({"uri": content})).await.unwrap();

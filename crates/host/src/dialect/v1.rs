@@ -223,8 +223,10 @@ impl Peer {
 
     /// Loads a session before it is looked at. A host that is stopping loads nothing, and says so by itself.
     async fn load(&self, uri: &str) {
-        if let SessionOrRoot::Session(uri) = resource(uri) {
-            self.host.load(&uri).await.ok();
+        if let SessionOrRoot::Session(uri) = resource(uri)
+            && let Some(id) = uri.id()
+        {
+            self.host.load(&id).await.ok();
         }
     }
 
@@ -352,6 +354,7 @@ impl Peer {
                 files::read(&params.uri, &config.folders, &folders, &config.limits).await.map_err(file_error)?;
             return Ok(content_result(bytes, None));
         };
+        self.host.load(&session).await.map_err(stopped)?;
         let known = self.host.0.sequencer.read({
             let (session, id) = (session.clone(), id.clone());
             move |published, _| mime_type(published, &session, &id)
