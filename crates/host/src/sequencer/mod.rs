@@ -5,25 +5,28 @@
 //! full one closes its own connection.
 
 mod event;
+mod message;
+mod publish;
 mod replay;
+mod write;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot};
 
-use std::time::Duration;
-
-use event::confirms;
 pub(crate) use event::{Origin, Resource, Sequenced};
+pub use message::NotWritten;
+pub(crate) use message::*;
 pub(crate) use replay::Replay;
 
-use crate::config::{Config, Durability};
-use crate::connection::{Close, Encode, Events, Outgoing, Queue};
+use crate::config::Config;
+use crate::connection::{Close, Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
-use crate::journal::{Journal, RecordRef, Recovered, Sync};
+use crate::journal::{Journal, Recovered};
 
 /// How many messages may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
@@ -61,131 +64,6 @@ impl Published {
     pub(crate) fn session_at(&self, uri: &SessionUri) -> Option<&Session> {
         self.state.sessions.get(&uri.id()?).filter(|session| session.uri == *uri)
     }
-}
-
-/// Events that happened together.
-pub(crate) struct Publication {
-    pub(crate) events: Vec<Event>,
-    /// Whose action the first event is.
-    pub(crate) origin: Option<Origin>,
-    /// Turns that these events finish, to be shared with the session's task instead of kept twice.
-    pub(crate) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
-    /// What becomes of it while nothing can be written.
-    pub(crate) unwritten: Unwritten,
-    /// Told when all is published, or that it will not be.
-    pub(crate) done: Option<Done>,
-}
-
-/// Told the number of a publication's last event, or that it is not published.
-pub(crate) type Done = oneshot::Sender<Result<u64, NotWritten>>;
-
-/// What becomes of a publication that cannot be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unwritten {
-    /// It did not happen; whoever wanted it is told.
-    Refused,
-    /// It did happen, and is held until it can be written.
-    Held,
-}
-
-/// The journal could not be written.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("nothing can be stored at the moment ({0}): make room or mend the disk, then try again")]
-pub struct NotWritten(String);
-
-/// An action that is refused: told to its sender alone, under a number of its own.
-pub(crate) struct Refusal {
-    pub(crate) connection: ConnectionId,
-    /// Makes the frame from the number.
-    pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
-}
-
-/// Where an answer goes: into the connection's queue, or to the batch that it is part of.
-pub(crate) type Reply = Box<dyn FnOnce(Encode) + Send>;
-
-/// A connection that says who it is.
-pub(crate) struct Attach {
-    pub(crate) connection: ConnectionId,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) client: ClientId,
-    pub(crate) how: AttachAs,
-    pub(crate) subscriptions: Vec<SessionOrRoot>,
-    pub(crate) answer: AttachAnswer,
-    pub(crate) reply: Reply,
-}
-
-/// Prepares the answer to a connection that attached.
-pub(crate) type AttachAnswer = Box<dyn FnOnce(Attached<'_>) -> Encode + Send>;
-
-/// How a connection begins.
-pub(crate) enum AttachAs {
-    /// For the first time, in this dialect.
-    New(Dialect),
-    /// Again, having seen everything up to a number; speaks what it spoke before, or this if it is not remembered.
-    Returning { seen: u64, unless_known: Dialect },
-}
-
-/// A resource as a client names it.
-#[derive(Clone, Debug)]
-pub(crate) enum SessionOrRoot {
-    Root,
-    Session(SessionUri),
-}
-
-/// What an attached connection is answered from.
-pub(crate) struct Attached<'a> {
-    pub(crate) published: &'a Published,
-    pub(crate) dialect: Dialect,
-    /// Which of the subscriptions asked for it has now, in their order.
-    pub(crate) subscribed: Vec<bool>,
-    /// What was missed, where all of it is still there. Else snapshots are due.
-    pub(crate) missed: Option<Vec<Arc<Sequenced>>>,
-}
-
-/// A wish to hear of a resource.
-pub(crate) struct Subscribe {
-    pub(crate) connection: ConnectionId,
-    pub(crate) resource: SessionOrRoot,
-    pub(crate) answer: SubscribeAnswer,
-    pub(crate) reply: Reply,
-}
-
-/// Prepares the answer to a subscription.
-pub(crate) type SubscribeAnswer = Box<dyn FnOnce(Subscribed<'_>) -> Encode + Send>;
-
-pub(crate) enum Subscribed<'a> {
-    Yes(&'a Published),
-    Unknown,
-    TooMany,
-}
-
-/// What the sequencer can be told.
-pub(crate) enum ToSequencer {
-    /// What is left of a message that was dealt with.
-    Nothing,
-    Publish(Publication),
-    Refuse(Refusal),
-    Attach(Attach),
-    Subscribe(Subscribe),
-    Unsubscribe(ConnectionId, SessionOrRoot),
-    Detach(ConnectionId),
-    /// A session from its folder. If it is loaded already, this one is let go.
-    Load(Box<Session>),
-    /// A session's folder has everything of it up to a number.
-    Persisted(SessionId, u64),
-    /// Looks at the published state.
-    Read(Look),
-    /// Closes every connection: the host stops.
-    CloseAll,
-}
-
-/// A look at the published state.
-pub(crate) type Look = Box<dyn FnOnce(&Published, Counters) + Send>;
-
-/// What is going on, in numbers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counters {
-    pub(crate) connections: usize,
 }
 
 /// The way to the sequencer.
@@ -332,131 +210,6 @@ impl Sequencer {
         }
     }
 
-    /// Writes what a batch of messages makes happen, then lets it happen.
-    async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
-        let written = match self.lines(batch) {
-            Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
-            Ok(lines) => {
-                let sync = if self.config.durability == Durability::Power { lines.sync } else { Sync::Later };
-                let written = self.journal.append(lines.bytes, sync, lines.last_seq).await;
-                written.map(|()| lines.reserved).map_err(|error| NotWritten(error.to_string()))
-            }
-            Err(error) => Err(NotWritten(error.to_string())),
-        };
-        match written {
-            Ok(reserved) => {
-                self.reserved = reserved;
-                if !self.held.is_empty() {
-                    tracing::info!("the journal can be written again");
-                }
-                for publication in std::mem::take(&mut self.held) {
-                    self.publish(publication);
-                }
-            }
-            Err(error) => {
-                if self.held.is_empty() {
-                    tracing::error!(%error, "the journal cannot be written");
-                }
-                for message in batch.iter_mut() {
-                    self.withhold(message, &error);
-                }
-            }
-        }
-        for message in batch.drain(..) {
-            self.handle(message);
-        }
-        self.deliver();
-        if std::mem::take(&mut self.release_due) {
-            let needed = self.unpersisted.values().min().map_or(u64::MAX, |first| first - 1);
-            self.journal.release(needed.min(self.replay.complete_above())).await;
-        }
-    }
-
-    /// Notes that a session's folder has everything up to a number.
-    fn persisted(&mut self, session: &SessionId, upto: u64) {
-        match self.last_of.get(session) {
-            Some(last) if *last > upto => {
-                self.unpersisted.insert(session.clone(), upto + 1);
-            }
-            Some(_) | None => {
-                self.unpersisted.remove(session);
-                self.last_of.remove(session);
-            }
-        }
-        self.release_due = true;
-    }
-
-    /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
-    /// them.
-    fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<Lines> {
-        let mut lines = Vec::new();
-        let mut sync = Sync::Later;
-        let mut seq = self.published.seq;
-        let held = self.held.iter();
-        let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
-            let mut origin = publication.origin.as_ref();
-            for event in &publication.events {
-                *seq += 1;
-                RecordRef::Event { seq: *seq, origin: origin.take(), event }.write(lines)?;
-                if confirms(&event.change) {
-                    sync = Sync::Now;
-                }
-            }
-            Ok::<_, serde_json::Error>(())
-        };
-        for publication in held {
-            publish(publication, &mut seq, &mut lines)?;
-        }
-        for message in batch {
-            match message {
-                ToSequencer::Publish(publication) => publish(publication, &mut seq, &mut lines)?,
-                ToSequencer::Refuse(_) => seq += 1,
-                ToSequencer::Attach(attach) => {
-                    if let AttachAs::New(Dialect::V1 { version }) = attach.how {
-                        RecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
-                    }
-                }
-                ToSequencer::Nothing
-                | ToSequencer::Subscribe(_)
-                | ToSequencer::Unsubscribe(..)
-                | ToSequencer::Detach(_)
-                | ToSequencer::Load(_)
-                | ToSequencer::Persisted(..)
-                | ToSequencer::Read(_)
-                | ToSequencer::CloseAll => {}
-            }
-        }
-        let mut reserved = self.reserved;
-        let anew = !lines.is_empty() && self.journal.begins_segment();
-        if seq > reserved || anew {
-            reserved = reserved.max(seq + RESERVE);
-            RecordRef::Reserved(reserved).write(&mut lines)?;
-        }
-        if anew {
-            for (id, client) in &self.clients {
-                let Dialect::V1 { version } = client.dialect;
-                RecordRef::Client { id, version }.write(&mut lines)?;
-            }
-        }
-        Ok(Lines { bytes: lines, sync, reserved, last_seq: seq })
-    }
-
-    /// Takes a publication out of a message that cannot be written: it is refused, or held for the next try.
-    fn withhold(&mut self, message: &mut ToSequencer, error: &NotWritten) {
-        if !matches!(message, ToSequencer::Publish(_)) {
-            return;
-        }
-        let ToSequencer::Publish(publication) = std::mem::replace(message, ToSequencer::Nothing) else { return };
-        match (publication.unwritten, publication.done) {
-            (Unwritten::Refused, Some(done)) => {
-                // Whoever wanted it may have gone meanwhile.
-                done.send(Err(error.clone())).ok();
-            }
-            (Unwritten::Refused, None) => {}
-            (Unwritten::Held, done) => self.held.push(Publication { done, ..publication }),
-        }
-    }
-
     fn handle(&mut self, message: ToSequencer) {
         // What else happens has its place behind what was published before.
         if !matches!(message, ToSequencer::Publish(_)) {
@@ -483,112 +236,6 @@ impl Sequencer {
                 let queues = self.connections.values().map(|connection| &connection.queue);
                 queues.for_each(|queue| queue.push(Outgoing::Last(Close::Stopping)));
             }
-        }
-    }
-
-    fn publish(&mut self, publication: Publication) {
-        let mut origin = publication.origin;
-        for event in publication.events {
-            self.publish_one(event, origin.take());
-        }
-        for (session, chat, turn) in publication.finished {
-            if let Some(chat) = self.published.state.sessions.get_mut(&session).and_then(|s| s.chat_mut(&chat)) {
-                chat.share(turn);
-            }
-        }
-        if let Some(done) = publication.done {
-            // Whoever waited may have gone meanwhile.
-            done.send(Ok(self.published.seq)).ok();
-        }
-    }
-
-    fn publish_one(&mut self, event: Event, origin: Option<Origin>) {
-        self.published.seq += 1;
-        let removed = match &event.change {
-            Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
-            _ => None,
-        };
-        apply(&mut self.published.state, &event);
-        if let Some(session) = event.change.session() {
-            self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
-            self.last_of.insert(session.clone(), self.published.seq);
-        }
-        let session = event.change.session().and_then(|id| self.published.state.sessions.get(id));
-        let uri = session.map(|session| session.uri.clone());
-
-        if let Change::Session(_, change) = &event.change
-            && let Some(session) = session.or(removed.as_ref())
-            && is_news(change)
-        {
-            let (change, session) = (change.clone(), session.clone());
-            self.deliver();
-            self.notify(&change, &session);
-        }
-
-        let sequenced = Arc::new(Sequenced::new(self.published.seq, event, origin, uri));
-        let resource = sequenced.resource();
-        if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
-            self.deliver();
-        }
-        self.undelivered.push(sequenced);
-
-        if removed.is_some() {
-            self.deliver();
-            for subscriber in self.subscribers.remove(&resource).unwrap_or_default() {
-                if let Some(connection) = self.connections.get_mut(&subscriber.connection) {
-                    connection.subscriptions.remove(&resource);
-                }
-            }
-        }
-    }
-
-    /// Hands what was published in a row of one resource to those who hear of it: one push a subscriber, whatever the
-    /// number of events, and one list of frames a dialect.
-    fn deliver(&mut self) {
-        let Some(first) = self.undelivered.first() else { return };
-        if let Some(subscribers) = self.subscribers.get(&first.resource()) {
-            let mut told: HashMap<Dialect, Option<Arc<Events>>> = HashMap::new();
-            for subscriber in subscribers {
-                let events = told.entry(subscriber.dialect).or_insert_with(|| {
-                    let frame = |event: &Arc<Sequenced>| {
-                        Some((event.clone(), event.frame(subscriber.dialect, &self.config.registry)?))
-                    };
-                    let frames: Vec<_> = self.undelivered.iter().filter_map(frame).collect();
-                    (!frames.is_empty()).then(|| Arc::new(Events::new(subscriber.dialect, frames)))
-                });
-                if let Some(events) = events {
-                    subscriber.queue.push(Outgoing::Events(events.clone()));
-                }
-            }
-        }
-        for event in self.undelivered.drain(..) {
-            self.replay.push(event);
-        }
-    }
-
-    /// Tells every connection what is news rather than state.
-    fn notify(&self, change: &SessionEvent, session: &Session) {
-        let mut frames: HashMap<Dialect, Option<Arc<str>>> = HashMap::new();
-        for connection in self.connections.values() {
-            let frame = frames
-                .entry(connection.dialect)
-                .or_insert_with(|| connection.dialect.notification(change, session, &self.config.registry));
-            if let Some(frame) = frame {
-                connection.queue.push(Outgoing::Frame(frame.clone()));
-            }
-        }
-    }
-
-    fn refuse(&mut self, refusal: Refusal) {
-        // A number that is not reserved might be given again after a crash: without one, nothing is sent.
-        if self.published.seq >= self.reserved {
-            return;
-        }
-        self.published.seq += 1;
-        if let Some(connection) = self.connections.get(&refusal.connection)
-            && let Some(frame) = (refusal.frame)(self.published.seq)
-        {
-            connection.queue.push(Outgoing::Frame(frame));
         }
     }
 
@@ -714,20 +361,6 @@ impl Sequencer {
             self.clients.remove(&id);
         }
     }
-}
-
-/// What is to be written of a batch.
-struct Lines {
-    bytes: Vec<u8>,
-    sync: Sync,
-    /// Up to where numbers are reserved once it is written.
-    reserved: u64,
-    last_seq: u64,
-}
-
-/// Whether an event is told to everybody, beside the subscribers.
-fn is_news(change: &SessionEvent) -> bool {
-    matches!(change, SessionEvent::Listed | SessionEvent::Removed)
 }
 
 enum Added {

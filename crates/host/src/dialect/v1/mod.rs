@@ -1,10 +1,12 @@
 //! Version 1, served: what each of its messages does here.
 
+mod snapshot;
+
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, Turn, TurnId};
+use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, TurnId};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message, Request};
 use grove_wire::registry::Registry;
 use grove_wire::v1::{self, Method, error_code, project};
@@ -12,22 +14,20 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use self::snapshot::{cut, cut_all, newest};
 use super::Dialect;
-use crate::config::Limits;
 use crate::connection::{Encode, Queue};
 use crate::files::{self, FileError};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
-    Attach, AttachAnswer, AttachAs, Attached, ConnectionId, Origin, Published, Refusal, Reply, SessionOrRoot, Stopped,
-    Subscribe, Subscribed, ToSequencer,
+    Attach, AttachAnswer, AttachAs, ConnectionId, Origin, Published, Refusal, Reply, SessionOrRoot, Stopped, Subscribe,
+    Subscribed, ToSequencer,
 };
 use crate::session::{Dispatch, ToSession};
 use crate::store::content;
 
 /// How many turns `fetchTurns` gives when nothing is said.
 const DEFAULT_TURNS: u64 = 50;
-/// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
-const FULL_SNAPSHOTS: usize = 8;
 
 /// The host's end of a version-1 connection.
 pub(crate) struct Peer {
@@ -507,69 +507,6 @@ fn join<T: AsRef<str>>(items: impl Iterator<Item = T>) -> String {
         joined.push_str(item.as_ref());
     }
     joined
-}
-
-/// A resource's state, taken at a number and not yet encoded.
-struct Cut {
-    /// The resource as the client spelled it.
-    uri: String,
-    seq: u64,
-    state: CutState,
-}
-
-enum CutState {
-    Root(v1::RootState),
-    Session { session: Box<Session>, bytes: usize },
-}
-
-/// The states of what a connection is subscribed to now; the rest of what it asked for is left out.
-fn cut_all(uris: &[String], attached: &Attached<'_>, limits: &Limits) -> Vec<Cut> {
-    let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / uris.len().max(1));
-    let subscribed = uris.iter().zip(&attached.subscribed).filter(|(_, subscribed)| **subscribed);
-    subscribed.filter_map(|(uri, _)| cut(uri, attached.published, limits, share)).collect()
-}
-
-fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usize) -> Option<Cut> {
-    let state = match resource(uri) {
-        SessionOrRoot::Root => CutState::Root(project::root(&published.state.root)),
-        SessionOrRoot::Session(uri) => CutState::Session {
-            session: Box::new(published.session_at(&uri)?.with_newest_turns(limits.snapshot_turns)),
-            bytes,
-        },
-    };
-    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
-}
-
-impl Cut {
-    fn json(&self) -> String {
-        let state = match &self.state {
-            CutState::Root(root) => serde_json::to_string(root),
-            CutState::Session { session, bytes } => {
-                let turns = session.main_chat().map(|chat| chat.turns.as_slice()).unwrap_or_default();
-                project::session_json(session, &newest(turns, |turn| project::turn_json(&session.id, turn), *bytes))
-            }
-        };
-        // Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
-        let state = state.unwrap_or_else(|_| "null".to_owned());
-        let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
-        format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)
-    }
-}
-
-/// The newest turns that together have at most `bytes`, and the very newest whatever it has.
-fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
-    let mut left = bytes;
-    let mut window = Vec::new();
-    for turn in turns.iter().rev() {
-        let json = encode(turn);
-        if json.len() > left && !window.is_empty() {
-            break;
-        }
-        left = left.saturating_sub(json.len());
-        window.push(json);
-    }
-    window.reverse();
-    window
 }
 
 /// What kind of content this is, where a turn of the session names it.

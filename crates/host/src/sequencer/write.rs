@@ -1,0 +1,145 @@
+//! The way through the journal: nothing happens before it is written.
+
+use grove_core::SessionId;
+
+use super::event::confirms;
+use super::{AttachAs, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Unwritten};
+use crate::config::Durability;
+use crate::dialect::Dialect;
+use crate::journal::{RecordRef, Sync};
+
+/// What is to be written of a batch.
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    sync: Sync,
+    /// Up to where numbers are reserved once it is written.
+    reserved: u64,
+    last_seq: u64,
+}
+
+impl Sequencer {
+    /// Writes what a batch of messages makes happen, then lets it happen.
+    pub(super) async fn step(&mut self, batch: &mut Vec<ToSequencer>) {
+        let written = match self.lines(batch) {
+            Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
+            Ok(lines) => {
+                let sync = if self.config.durability == Durability::Power { lines.sync } else { Sync::Later };
+                let written = self.journal.append(lines.bytes, sync, lines.last_seq).await;
+                written.map(|()| lines.reserved).map_err(|error| NotWritten(error.to_string()))
+            }
+            Err(error) => Err(NotWritten(error.to_string())),
+        };
+        match written {
+            Ok(reserved) => {
+                self.reserved = reserved;
+                if !self.held.is_empty() {
+                    tracing::info!("the journal can be written again");
+                }
+                for publication in std::mem::take(&mut self.held) {
+                    self.publish(publication);
+                }
+            }
+            Err(error) => {
+                if self.held.is_empty() {
+                    tracing::error!(%error, "the journal cannot be written");
+                }
+                for message in batch.iter_mut() {
+                    self.withhold(message, &error);
+                }
+            }
+        }
+        for message in batch.drain(..) {
+            self.handle(message);
+        }
+        self.deliver();
+        if std::mem::take(&mut self.release_due) {
+            let needed = self.unpersisted.values().min().map_or(u64::MAX, |first| first - 1);
+            self.journal.release(needed.min(self.replay.complete_above())).await;
+        }
+    }
+
+    /// Notes that a session's folder has everything up to a number.
+    pub(super) fn persisted(&mut self, session: &SessionId, upto: u64) {
+        match self.last_of.get(session) {
+            Some(last) if *last > upto => {
+                self.unpersisted.insert(session.clone(), upto + 1);
+            }
+            Some(_) | None => {
+                self.unpersisted.remove(session);
+                self.last_of.remove(session);
+            }
+        }
+        self.release_due = true;
+    }
+
+    /// The lines that a batch adds to the journal. Numbers are given here in the order in which [`Self::handle`] gives
+    /// them.
+    pub(super) fn lines(&self, batch: &[ToSequencer]) -> serde_json::Result<Lines> {
+        let mut lines = Vec::new();
+        let mut sync = Sync::Later;
+        let mut seq = self.published.seq;
+        let held = self.held.iter();
+        let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
+            let mut origin = publication.origin.as_ref();
+            for event in &publication.events {
+                *seq += 1;
+                RecordRef::Event { seq: *seq, origin: origin.take(), event }.write(lines)?;
+                if confirms(&event.change) {
+                    sync = Sync::Now;
+                }
+            }
+            Ok::<_, serde_json::Error>(())
+        };
+        for publication in held {
+            publish(publication, &mut seq, &mut lines)?;
+        }
+        for message in batch {
+            match message {
+                ToSequencer::Publish(publication) => publish(publication, &mut seq, &mut lines)?,
+                ToSequencer::Refuse(_) => seq += 1,
+                ToSequencer::Attach(attach) => {
+                    if let AttachAs::New(Dialect::V1 { version }) = attach.how {
+                        RecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
+                    }
+                }
+                ToSequencer::Nothing
+                | ToSequencer::Subscribe(_)
+                | ToSequencer::Unsubscribe(..)
+                | ToSequencer::Detach(_)
+                | ToSequencer::Load(_)
+                | ToSequencer::Persisted(..)
+                | ToSequencer::Read(_)
+                | ToSequencer::CloseAll => {}
+            }
+        }
+        let mut reserved = self.reserved;
+        let anew = !lines.is_empty() && self.journal.begins_segment();
+        if seq > reserved || anew {
+            reserved = reserved.max(seq + RESERVE);
+            RecordRef::Reserved(reserved).write(&mut lines)?;
+        }
+        if anew {
+            for (id, client) in &self.clients {
+                let Dialect::V1 { version } = client.dialect;
+                RecordRef::Client { id, version }.write(&mut lines)?;
+            }
+        }
+        Ok(Lines { bytes: lines, sync, reserved, last_seq: seq })
+    }
+
+    /// Takes a publication out of a message that cannot be written: it is refused, or held for the next try.
+    pub(super) fn withhold(&mut self, message: &mut ToSequencer, error: &NotWritten) {
+        if !matches!(message, ToSequencer::Publish(_)) {
+            return;
+        }
+        let ToSequencer::Publish(publication) = std::mem::replace(message, ToSequencer::Nothing) else { return };
+        match (publication.unwritten, publication.done) {
+            (Unwritten::Refused, Some(done)) => {
+                // Whoever wanted it may have gone meanwhile.
+                done.send(Err(error.clone())).ok();
+            }
+            (Unwritten::Refused, None) => {}
+            (Unwritten::Held, done) => self.held.push(Publication { done, ..publication }),
+        }
+    }
+}
