@@ -125,6 +125,8 @@ pub struct Chat {
     pub id: ChatId,
     pub title: String,
     pub turns: Vec<Arc<Turn>>,
+    /// Whether there are older turns, which are stored and not here.
+    pub has_older_turns: bool,
     pub active: Option<Box<ActiveTurn>>,
     /// A message for the running turn.
     pub steering: Option<PendingMessage>,
@@ -148,6 +150,7 @@ impl Chat {
             id,
             title: String::new(),
             turns: Vec::new(),
+            has_older_turns: false,
             active: None,
             steering: None,
             queued: Vec::new(),
@@ -239,6 +242,7 @@ impl Session {
             id: chat.id.clone(),
             title: chat.title.clone(),
             turns: chat.turns[chat.turns.len().saturating_sub(turns)..].to_vec(),
+            has_older_turns: chat.has_older_turns || chat.turns.len() > turns,
             active: chat.active.clone(),
             steering: chat.steering.clone(),
             queued: chat.queued.clone(),

@@ -325,8 +325,8 @@ impl Host {
         if !self.0.sequencer.read(move |published, _| published.cold.contains_key(&wanted)).await? {
             return Ok(());
         }
-        match session_file::load(self.0.env.sessions.as_ref(), id).await {
-            Ok((session, _)) => self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await,
+        match session_file::load(self.0.env.sessions.as_ref(), id, &self.0.config.limits).await {
+            Ok(session) => self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await,
             Err(error) => {
                 tracing::error!(session = %id, %error, "a session cannot be read from its folder");
                 Ok(())

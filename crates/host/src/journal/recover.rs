@@ -80,7 +80,7 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
     for file in files {
         uris.insert(file.id().clone(), file.uri().clone());
         recovered.seq = recovered.seq.max(file.seq);
-        recovered.take_file(file, &told, sessions).await;
+        recovered.take_file(file, &told, sessions, limits).await;
     }
     // What the journal let go is not there to be replayed.
     let first = contents.found.iter().find_map(|found| match found {
@@ -137,17 +137,23 @@ impl Recovered {
         self.state.sessions.values().filter(busy).map(|session| session.uri.clone()).collect()
     }
 
-    async fn take_file(&mut self, file: SessionFile, told: &HashSet<SessionId>, sessions: &dyn SessionFs) {
+    async fn take_file(
+        &mut self,
+        file: SessionFile,
+        told: &HashSet<SessionId>,
+        sessions: &dyn SessionFs,
+        limits: &Limits,
+    ) {
         let id = file.id().clone();
         if file.disposed {
             return;
         }
         if !told.contains(&id) {
-            self.cold.insert(id, Cold { failed: file.failed, session: file.session(Vec::new()) });
+            self.cold.insert(id, Cold { failed: file.failed, session: file.session(Vec::new(), true) });
             return;
         }
-        match session_file::load(sessions, &id).await {
-            Ok((session, _)) => {
+        match session_file::load(sessions, &id, limits).await {
+            Ok(session) => {
                 self.state.sessions.insert(id, session);
             }
             Err(error) => self.damage.push(format!("session {id}: {error}")),

@@ -20,9 +20,15 @@ use crate::store::paths;
 pub(super) struct SessionLog {
     fs: Arc<dyn SessionFs>,
     path: String,
+    side_path: String,
+    /// How much of the log its side index covers.
+    indexed: u64,
     /// The log as it is on disk, once it was looked at.
     written: Option<Written>,
 }
+
+/// How much a log grows before its side index is made anew. What is behind it is read at the next opening.
+const INDEX_EVERY: u64 = 1 << 20;
 
 #[derive(Debug)]
 struct Written {
@@ -42,7 +48,7 @@ pub(super) enum SessionLogError {
 
 impl SessionLog {
     pub(super) fn new(fs: Arc<dyn SessionFs>, session: &SessionId) -> Self {
-        Self { fs, path: paths::log(session), written: None }
+        Self { fs, path: paths::log(session), side_path: paths::side_index(session), indexed: 0, written: None }
     }
 
     /// Writes what the log does not have yet: the session's name, and turns that are over.
@@ -57,9 +63,16 @@ impl SessionLog {
         };
         // What fails half-way is looked at anew next time.
         let (written, appended) = self.append_missing(written, session, turns).await?;
+        if appended {
+            // The journal lets go of what is here, so it must be on the disk.
+            self.fs.sync(&self.path).await?;
+            if written.index.log_length() >= self.indexed + INDEX_EVERY {
+                store::write_side_index(self.fs.as_ref(), &self.path, &self.side_path, &written.index).await?;
+                self.indexed = written.index.log_length();
+            }
+        }
         self.written = Some(written);
-        // The journal lets go of what is here, so it must be on the disk.
-        if appended { Ok(self.fs.sync(&self.path).await?) } else { Ok(()) }
+        Ok(())
     }
 
     async fn append_missing(

@@ -12,6 +12,11 @@ pub(crate) fn log(session: &SessionId) -> String {
     format!("{}/events.jsonl", folder(session))
 }
 
+/// The index beside the log.
+pub(crate) fn side_index(session: &SessionId) -> String {
+    format!("{}/events.idx", folder(session))
+}
+
 /// What is known of a session beside its conversation.
 pub(crate) fn session_file(session: &SessionId) -> String {
     format!("{}/session.json", folder(session))

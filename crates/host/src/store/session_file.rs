@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
-use grove_tree::{LogError, turns};
+use grove_tree::turns::{self, Limit, Window};
+use grove_tree::{LogError, store};
 use serde::{Deserialize, Serialize};
 
 use super::paths;
+use crate::config::Limits;
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -68,6 +70,8 @@ pub(crate) enum LoadError {
     Version(u32),
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error("the session has no turn {0}")]
+    UnknownTurn(TurnId),
 }
 
 impl SessionFile {
@@ -109,7 +113,7 @@ impl SessionFile {
     }
 
     /// The session with these turns.
-    pub(crate) fn session(self, turns: Vec<Arc<Turn>>) -> Session {
+    pub(crate) fn session(self, turns: Vec<Arc<Turn>>, has_older_turns: bool) -> Session {
         let new = NewSession {
             id: self.id,
             uri: self.uri,
@@ -130,6 +134,7 @@ impl SessionFile {
             chat.draft = self.chat.draft;
             chat.modified_at = self.chat.modified_at;
             chat.turns = turns;
+            chat.has_older_turns = has_older_turns;
         }
         for event in mirror::due(&session) {
             let change = Change::Session(session.id.clone(), event);
@@ -167,17 +172,36 @@ pub(crate) async fn read(fs: &dyn SessionFs, session: &SessionId) -> Result<Sess
     if file.version > VERSION { Err(LoadError::Version(file.version)) } else { Ok(file) }
 }
 
-/// Reads a session from its folder, turns and all.
-pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId) -> Result<(Session, u64), LoadError> {
+/// Reads a session from its folder, with its newest turns.
+pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limits: &Limits) -> Result<Session, LoadError> {
     let file = read(fs, session).await?;
-    let seq = file.seq;
-    let turns = match fs.read_file(&paths::log(session)).await {
-        // A log that Grove wrote has ids.
-        Ok(bytes) => turns::turns(&grove_tree::open(bytes, &mut String::new)?),
-        Err(FsError::NotFound { .. }) => Vec::new(),
-        Err(error) => return Err(error.into()),
+    let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+    let Window { turns, older } = read_turns(fs, session, None, limit).await?;
+    Ok(file.session(turns, older))
+}
+
+/// Reads the turns before `before`, or the last ones, from a session's log.
+pub(crate) async fn read_turns(
+    fs: &dyn SessionFs,
+    session: &SessionId,
+    before: Option<&TurnId>,
+    limit: Limit,
+) -> Result<Window, LoadError> {
+    let path = paths::log(session);
+    if !fs.exists(&path).await? {
+        return Ok(Window { turns: Vec::new(), older: false });
+    }
+    // A log that Grove wrote has ids.
+    let opened = store::open_log_with_side_index(fs, &path, &paths::side_index(session), &mut String::new).await?;
+    let index = opened.index;
+    let before = match before {
+        None => None,
+        Some(turn) => match turns::entry_of(&index, session, turn) {
+            Some(entry) => Some(entry),
+            None => return Err(LoadError::UnknownTurn(turn.clone())),
+        },
     };
-    Ok((file.session(turns), seq))
+    Ok(turns::newest(fs, &path, &index, before, limit).await?)
 }
 
 /// The files of all sessions, and what could not be read, in words.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use grove_fs::{MemoryFs, SessionFs};
 use grove_host::{Config, Contents, Limits, Recovered, recover};
 use grove_testkit::Client;
-use grove_wire::v1::{ToolCallStatus, TurnState};
+use grove_wire::v1::{self, ToolCallStatus, TurnState};
 use serde_json::json;
 
 use crate::harness::TestHost;
@@ -123,6 +123,58 @@ async fn a_turn_that_is_in_the_log_and_in_the_journal_is_there_once() {
     let mut late = host.client("b").await;
     late.subscribe(URI).await.unwrap();
     assert_eq!(late.session(URI).turns, all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_loaded_with_its_newest_turns_and_older_ones_are_read_when_asked_for() {
+    let config = || Config { limits: Limits { snapshot_turns: 5, ..Limits::default() }, ..Config::default() };
+    let mut host = TestHost::start(config()).await;
+    let mut client = host.client("a").await;
+    client.ready_session(URI).await;
+    for n in 0..12 {
+        client
+            .run_script(
+                URI,
+                &format!("t{n}"),
+                json!([{"say": format!("answer {n}")}, {"tool": {"name": "ls", "output": "x"}}]),
+            )
+            .await;
+    }
+    let all = client.session(URI).turns.clone();
+    client.must_agree(URI).await;
+    host.kill_and_restart(config()).await;
+    // Once more, so that the journal has nothing to say of it.
+    let mut settled = host.client("b").await;
+    settled.subscribe(URI).await.unwrap();
+    while !host.sessions.exists("s/session.json").await.unwrap() {
+        settled.must_agree(URI).await;
+    }
+    host.kill_and_restart(config()).await;
+
+    let mut late = host.client("c").await;
+    late.subscribe(URI).await.unwrap();
+    assert_eq!(late.session(URI).turns, all[7..]);
+    let mut fetch = async |before: Option<&str>, limit: u64| -> v1::FetchTurnsResult {
+        let mut params = json!({"session": URI, "limit": limit});
+        if let Some(before) = before {
+            params["before"] = before.into();
+        }
+        late.call("fetchTurns", params).await.unwrap()
+    };
+    let page = fetch(Some("t7"), 3).await;
+    assert_eq!((&page.turns[..], page.has_more), (&all[4..7], true));
+    let page = fetch(Some("t4"), 5).await;
+    assert_eq!((&page.turns[..], page.has_more), (&all[0..4], false));
+    let page = fetch(Some("t9"), 4).await;
+    assert_eq!((&page.turns[..], page.has_more), (&all[5..9], true), "some are here, some are stored");
+    let page = fetch(None, 5).await;
+    assert_eq!((&page.turns[..], page.has_more), (&all[7..], true));
+    let page = fetch(Some("t0"), 5).await;
+    assert_eq!((page.turns.len(), page.has_more), (0, false));
+    let error = late.call::<()>("fetchTurns", json!({"session": URI, "before": "none"})).await.unwrap_err();
+    assert_eq!(error.code, -32602);
+    late.run_script(URI, "t12", json!([{"say": "more"}])).await;
+    late.must_agree(URI).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,9 +9,11 @@
 //! messages alone.
 
 mod read;
+mod window;
 mod write;
 
 pub use read::{ended_turn, turns};
+pub use window::{Limit, Window, entry_of, newest};
 pub use write::{Lines, Origin, header_line, name_line, turn_lines};
 
 use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};

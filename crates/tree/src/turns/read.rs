@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Extra, TURN_END, TurnEnd};
-use crate::index::Owner;
+use crate::index::{EntryNo, Index, Owner};
 use crate::kind::Kind;
 use crate::log::Log;
 
@@ -16,15 +16,28 @@ use crate::log::Log;
 /// its rest is in the journal.
 pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
     let index = log.index();
-    let ends = ends(log);
+    let branch = index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default();
+    let own = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove);
+    let lines = branch.iter().map(|entry| (*entry, log.line(*entry)));
+    turns_of(index, lines, own.map(|entry| log.line(entry)))
+}
+
+/// The turns that entries in a row of a branch are, given with their lines, and `own`, the lines of Grove's own entries
+/// that may concern them.
+pub(crate) fn turns_of<'a>(
+    index: &Index,
+    entries: impl Iterator<Item = (EntryNo, &'a [u8])>,
+    own: impl Iterator<Item = &'a [u8]>,
+) -> Vec<Arc<Turn>> {
+    let ends: HashMap<TurnId, TurnEnd> = own.filter_map(end_in).map(|end| (end.turn.clone(), end)).collect();
     let mut turns: Vec<Arc<Turn>> = Vec::new();
     let mut open: Option<Open> = None;
-    for entry in index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default() {
+    for (entry, line) in entries {
         if index.kind(entry) != Kind::Message {
             continue;
         }
         let at = Timestamp(index.time(entry).and_then(|time| u64::try_from(time).ok()).unwrap_or(0));
-        let Some(line) = read_line(log.line(entry)) else { continue };
+        let Some(line) = read_line(line) else { continue };
         if line.message.role == "user" {
             turns.extend(open.take().and_then(|open| open.close(&ends)));
             open = Some(Open::new(&index.id(entry), line, at));
@@ -34,6 +47,20 @@ pub fn turns(log: &Log) -> Vec<Arc<Turn>> {
     }
     turns.extend(open.and_then(|open| open.close(&ends)));
     turns
+}
+
+/// Whether a line is what a person said, with which a turn begins.
+pub(crate) fn begins_turn(line: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        message: Speaker,
+    }
+    #[derive(Deserialize)]
+    struct Speaker {
+        role: String,
+    }
+    let role = |line: &[u8]| serde_json::from_slice::<Head>(line).map(|head| head.message.role);
+    role(line).or_else(|_| role(&without_surrogates(line))).is_ok_and(|role| role == "user")
 }
 
 /// The turn that a line ends, if it is such a line.
@@ -50,12 +77,6 @@ fn end_in(line: &[u8]) -> Option<TurnEnd> {
     }
     let custom: Custom = serde_json::from_slice(line).ok()?;
     (custom.custom_type == TURN_END).then_some(custom.data)
-}
-
-/// How Grove's own turns ended.
-fn ends(log: &Log) -> HashMap<TurnId, TurnEnd> {
-    let own = log.index().entries().filter(|entry| log.index().owner(*entry) == Owner::Grove);
-    own.filter_map(|entry| end_in(log.line(entry))).map(|end| (end.turn.clone(), end)).collect()
 }
 
 #[derive(Deserialize)]

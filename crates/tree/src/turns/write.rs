@@ -148,8 +148,14 @@ fn result_of(call: &ToolCall) -> (String, bool) {
     }
 }
 
+/// What the ids of entries are cut from: whose they are, of what, and the how-manieth.
+pub(super) fn hash_of(session: &SessionId, what: &str, count: usize) -> String {
+    hex::encode(Sha256::digest(format!("{session}\n{what}\n{count}")))
+}
+
 struct Writer<'a> {
-    seed: String,
+    session: &'a SessionId,
+    what: String,
     count: usize,
     is_taken: &'a dyn Fn(&str) -> bool,
     bytes: Vec<u8>,
@@ -157,9 +163,10 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(session: &SessionId, what: &str, parent: Option<&str>, is_taken: &'a dyn Fn(&str) -> bool) -> Self {
+    fn new(session: &'a SessionId, what: &str, parent: Option<&str>, is_taken: &'a dyn Fn(&str) -> bool) -> Self {
         Self {
-            seed: format!("{session}\n{what}"),
+            session,
+            what: what.to_owned(),
             count: 0,
             is_taken,
             bytes: Vec::new(),
@@ -252,7 +259,7 @@ impl<'a> Writer<'a> {
 
     /// Eight digits of a hash, as the format's other writers have them, and more where those are taken.
     fn next_id(&mut self) -> String {
-        let hash = hex::encode(Sha256::digest(format!("{}\n{}", self.seed, self.count)));
+        let hash = hash_of(self.session, &self.what, self.count);
         self.count += 1;
         let mut length = 8;
         while length < hash.len() && (self.is_taken)(&hash[..length]) {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_tree::turns::{Origin, header_line, name_line, turn_lines, turns};
+use grove_fs::{MemoryFs, SessionFs};
+use grove_tree::turns::{Limit, Origin, entry_of, header_line, name_line, newest, turn_lines, turns};
 use grove_tree::{Kind, Log, Rules, open};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -45,6 +46,35 @@ proptest! {
         let log = log_of(&session, finished);
         prop_assert!(log.index().damage().is_empty(), "{:?}", log.index().damage());
         prop_assert_eq!(&turns(&log), finished);
+    }
+
+    #[test]
+    fn a_window_of_turns_is_what_reading_all_of_them_gives(
+        steps in vec(any::<u64>(), 50..400), limit in 1..6usize, before in any::<prop::sample::Index>()
+    ) {
+        let session = lived(&steps);
+        let finished = &session.chats[0].turns;
+        let log = log_of(&session, finished);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let fs = MemoryFs::default();
+            fs.write_file("log", log.bytes()).await.unwrap();
+            let limit = Limit { turns: limit, bytes: u64::MAX };
+            let window = newest(&fs, "log", log.index(), None, limit).await.unwrap();
+            let start = finished.len().saturating_sub(limit.turns);
+            assert_eq!(window.turns, finished[start..]);
+            assert_eq!(window.older, start > 0);
+            if finished.is_empty() {
+                return;
+            }
+            let before = before.index(finished.len());
+            let entry = entry_of(log.index(), &session.id, &finished[before].id);
+            assert!(entry.is_some());
+            let window = newest(&fs, "log", log.index(), entry, limit).await.unwrap();
+            let start = before.saturating_sub(limit.turns);
+            assert_eq!(window.turns, finished[start..before]);
+            assert_eq!(window.older, start > 0);
+        });
     }
 
     /// The log's part of the log law, for what Grove writes.

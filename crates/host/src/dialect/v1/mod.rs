@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, TurnId};
+use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionId, SessionUri, Turn, TurnId};
+use grove_tree::turns::Limit;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message, Request};
 use grove_wire::registry::Registry;
 use grove_wire::v1::{self, Method, error_code, project};
@@ -24,7 +25,7 @@ use crate::sequencer::{
     Subscribed, ToSequencer,
 };
 use crate::session::{Dispatch, ToSession};
-use crate::store::content;
+use crate::store::{content, session_file};
 
 /// How many turns `fetchTurns` gives when nothing is said.
 const DEFAULT_TURNS: u64 = 50;
@@ -323,21 +324,23 @@ impl Peer {
         let before = params.before.map(TurnId::from);
         let limits = self.host.0.config.limits;
         let most = params.limit.unwrap_or(DEFAULT_TURNS).min(limits.snapshot_turns as u64) as usize;
-        let found = self.host.0.sequencer.read(move |published, _| {
-            let session = published.session_at(&uri).ok_or_else(|| no_session(uri.as_str()))?;
-            let Some(chat) = session.main_chat() else { return Ok((session.id.clone(), Vec::new(), false)) };
-            let end = match before {
-                None => chat.turns.len(),
-                // The active turn comes after all the others.
-                Some(before) if chat.active_turn(&before).is_some() => chat.turns.len(),
-                Some(before) => chat
-                    .position(&before)
-                    .ok_or_else(|| ErrorObject::invalid_params(format!("the session has no turn {before}")))?,
-            };
-            let start = end.saturating_sub(most);
-            Ok::<_, ErrorObject>((session.id.clone(), chat.turns[start..end].to_vec(), start > 0))
-        });
-        let (session, turns, older) = found.await.map_err(stopped)??;
+        let look = {
+            let before = before.clone();
+            move |published: &Published, _| look_for_turns(published, &uri, before.as_ref(), most)
+        };
+        let found = match self.host.0.sequencer.read(look).await.map_err(stopped)?? {
+            Turns::Here(found) => found,
+            // The rest is in the session's folder.
+            Turns::Stored { session, before, here } => {
+                let limit = Limit { turns: most - here.len(), bytes: limits.snapshot_bytes as u64 };
+                let fs = self.host.0.env.sessions.as_ref();
+                let window = session_file::read_turns(fs, &session, before.as_ref(), limit).await;
+                let window = window.map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+                let turns = window.turns.into_iter().chain(here).collect();
+                FoundTurns { session, turns, older: window.older }
+            }
+        };
+        let FoundTurns { session, turns, older } = found;
         let window = newest(&turns, |turn| project::turn_json(&session, turn), limits.snapshot_bytes);
         let has_more = older || window.len() < turns.len();
         let turns = window.join(",");
@@ -509,19 +512,70 @@ fn join<T: AsRef<str>>(items: impl Iterator<Item = T>) -> String {
     joined
 }
 
-/// What kind of content this is, where a turn of the session names it.
-fn mime_type(
+/// Turns that were asked for.
+struct FoundTurns {
+    session: SessionId,
+    turns: Vec<Arc<Turn>>,
+    older: bool,
+}
+
+/// Where they are.
+enum Turns {
+    Here(FoundTurns),
+    /// In the session's folder, before a turn; `here` are those that come behind them.
+    Stored {
+        session: SessionId,
+        before: Option<TurnId>,
+        here: Vec<Arc<Turn>>,
+    },
+}
+
+fn look_for_turns(
     published: &Published,
-    session: &grove_core::SessionId,
-    content: &grove_core::ContentId,
-) -> Option<Option<String>> {
+    uri: &SessionUri,
+    before: Option<&TurnId>,
+    most: usize,
+) -> Result<Turns, ErrorObject> {
+    let session = published.session_at(uri).ok_or_else(|| no_session(uri.as_str()))?;
+    let id = session.id.clone();
+    let Some(chat) = session.main_chat() else {
+        return Ok(Turns::Here(FoundTurns { session: id, turns: Vec::new(), older: false }));
+    };
+    let end = match before {
+        None => Some(chat.turns.len()),
+        // The active turn comes after all the others.
+        Some(before) if chat.active_turn(before).is_some() => Some(chat.turns.len()),
+        Some(before) => chat.position(before),
+    };
+    match end {
+        Some(end) if end >= most || !chat.has_older_turns => {
+            let start = end.saturating_sub(most);
+            let older = start > 0 || chat.has_older_turns;
+            Ok(Turns::Here(FoundTurns { session: id, turns: chat.turns[start..end].to_vec(), older }))
+        }
+        // Where older turns are stored, the first one here was read from there.
+        Some(end) => {
+            let before = chat.turns.first().map(|turn| turn.id.clone());
+            Ok(Turns::Stored { session: id, before, here: chat.turns[..end].to_vec() })
+        }
+        None if chat.has_older_turns => Ok(Turns::Stored { session: id, before: before.cloned(), here: Vec::new() }),
+        None => {
+            let before = before.map(ToString::to_string).unwrap_or_default();
+            Err(ErrorObject::invalid_params(format!("the session has no turn {before}")))
+        }
+    }
+}
+
+/// What kind of content this is, as far as a turn that is loaded says so; `None` where there is no such session.
+fn mime_type(published: &Published, session: &SessionId, content: &grove_core::ContentId) -> Option<Option<String>> {
     let session = published.state.sessions.get(session)?;
     let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
     let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());
-    finished.chain(active).find_map(|part| match part {
+    let named = finished.chain(active).find_map(|part| match part {
         grove_core::Part::Content(found) if found.id == *content => Some(found.mime_type.clone()),
         _ => None,
-    })
+    });
+    Some(named.flatten())
 }
 
 fn content_result(bytes: Vec<u8>, mime_type: Option<String>) -> v1::FetchContentResult {
