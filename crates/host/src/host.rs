@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_core::*;
+use grove_fs::FsError;
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
@@ -70,6 +71,8 @@ pub enum CreateError {
     UnknownModel { provider: ProviderId, model: ModelId },
     #[error("the working directory cannot be used: {0}")]
     WorkingDirectory(#[from] files::FileError),
+    #[error("there is no room for the session's folder: {0}")]
+    Folder(#[from] FsError),
     #[error(transparent)]
     NotStored(#[from] NotWritten),
     #[error(transparent)]
@@ -195,6 +198,10 @@ impl Host {
             }
             let handle = session::start(tip, agent, self.surroundings(), Beginning::New(begun));
             sessions.open.insert(id.clone(), handle);
+        }
+        if let Err(error) = session_file::make_room(self.0.env.sessions.as_ref(), &id).await {
+            self.sessions().open.remove(&id);
+            return Err(error.into());
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
         match self.publish(Event { at, change: created }, Unwritten::Refused).await {

@@ -7,6 +7,16 @@ pub(crate) fn folder(session: &SessionId) -> String {
     session.to_string()
 }
 
+/// Where the folder of a disposed session goes when a new one takes its id. No session's id has a `~`.
+pub(crate) fn set_aside(session: &SessionId, number: u32) -> String {
+    format!("{session}~{number}")
+}
+
+/// Whether a name is of a folder that was set aside.
+pub(crate) fn is_set_aside(name: &str) -> bool {
+    name.contains('~')
+}
+
 /// The log of a session's main chat.
 pub(crate) fn log(session: &SessionId) -> String {
     format!("{}/events.jsonl", folder(session))

@@ -155,6 +155,19 @@ pub(crate) async fn write(fs: &dyn SessionFs, session: &Session, seq: u64, fate:
     Ok(true)
 }
 
+/// Makes room for a new session: the folder of a disposed one of the same id is given another name.
+pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result<(), FsError> {
+    let folder = paths::folder(session);
+    if !fs.exists(&folder).await? {
+        return Ok(());
+    }
+    let mut number = 1;
+    while fs.exists(&paths::set_aside(session, number)).await? {
+        number += 1;
+    }
+    fs.rename(&folder, &paths::set_aside(session, number)).await
+}
+
 /// Takes a session off the list, whatever else its file says.
 pub(crate) async fn mark_disposed(fs: &dyn SessionFs, session: &SessionId, seq: u64) -> Result<(), FsError> {
     let path = paths::session_file(session);
@@ -212,7 +225,7 @@ pub(crate) async fn read_all(fs: &dyn SessionFs) -> Result<(Vec<SessionFile>, Ve
         Err(error) => return Err(error),
     };
     let (mut files, mut damage) = (Vec::new(), Vec::new());
-    for name in names {
+    for name in names.into_iter().filter(|name| !paths::is_set_aside(name)) {
         match read(fs, &SessionId::from(name.as_str())).await {
             Ok(file) => files.push(file),
             // A session that has not come to rest yet is in the journal alone.

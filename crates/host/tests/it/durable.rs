@@ -189,6 +189,27 @@ async fn a_disposed_session_stays_away_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_session_of_a_disposed_ones_id_begins_with_nothing_of_it() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.client("a").await;
+    client.ready_session(URI).await;
+    client.run_script(URI, "t1", json!([{"say": "old"}])).await;
+    client.call::<()>("disposeSession", json!({"session": URI})).await.unwrap();
+    client.sessions.clear();
+    client.ready_session(URI).await;
+    client.run_script(URI, "t2", json!([{"say": "new"}])).await;
+    client.must_agree(URI).await;
+    for _ in 0..2 {
+        host.kill_and_restart(Config::default()).await;
+        let mut late = host.client("b").await;
+        late.subscribe(URI).await.unwrap();
+        let ids: Vec<_> = late.session(URI).turns.iter().map(|turn| turn.id.clone()).collect();
+        assert_eq!(ids, ["t2"]);
+    }
+    assert!(host.sessions.exists("s~1/events.jsonl").await.unwrap(), "the old one's folder stays");
+}
+
+#[tokio::test(start_paused = true)]
 async fn while_nothing_can_be_stored_actions_are_refused_and_an_agents_words_are_held() {
     let host = TestHost::start(Config::default()).await;
     let mut client = host.client("a").await;

@@ -276,7 +276,7 @@ impl Peer {
                 }
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_) => error_code::SESSION_EXISTS,
-                CreateError::NotStored(_) | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
+                CreateError::Folder(_) | CreateError::NotStored(_) | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
             };
             ErrorObject::new(code, error.to_string())
         })
