@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use grove_fs::LocalFs;
-use grove_host::{FileJournal, Journal, Limits, Sync};
+use grove_host::{FileJournal, Journal, Sync};
 use grove_tree::store::{self, Opened, Origin};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -95,7 +95,7 @@ struct Arrival {
 /// Sessions that each wait for their last entry before they send the next one, and one writer that takes what has
 /// arrived while the last batch was written: as the host's sessions and its sequencer do it.
 pub(crate) fn append(folder: &Path) -> Result<Appended> {
-    let (journal, _) = FileJournal::open(folder, &Limits::default())?;
+    let (journal, _) = FileJournal::open(folder)?;
     runtime()?.block_on(async {
         let (arrivals, inbox) = mpsc::channel(1_024);
         let messages: Vec<Vec<serde_json::Value>> = (0..SESSIONS).map(messages).collect();
@@ -145,10 +145,14 @@ async fn write(mut journal: FileJournal, mut inbox: mpsc::Receiver<Arrival>) -> 
         batch.iter().for_each(|arrival: &Arrival| lines.extend_from_slice(&arrival.line));
         syncs += 1;
         bytes += lines.len() as u64;
-        journal.append(lines, Sync::Now).await?;
+        journal.append(lines, Sync::Now, 0).await?;
         for arrival in batch.drain(..) {
             // A session waits for its entry for as long as it lives.
             arrival.confirmed.send(()).ok();
+        }
+        // As the sequencer does it, so that those who were confirmed just now are in the next batch.
+        for _ in 0..2 {
+            tokio::task::yield_now().await;
         }
     }
     Ok((syncs, bytes))

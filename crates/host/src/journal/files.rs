@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -16,6 +16,9 @@ use super::{Journal, Sync};
 
 /// How large a segment may grow before the next one begins.
 const SEGMENT_BYTES: u64 = 16 << 20;
+/// How far ahead a segment is filled with zeros. A sync of what lies inside a file need not sync the file's length, which
+/// is what a sync mostly waits for; the zeros are cut off when the segment is closed, or read again.
+const FILL_BYTES: u64 = 2 << 20;
 /// How long a line may be. A message of a client is smaller, and so is everything made of it.
 const LINE_BYTES: u64 = 64 << 20;
 
@@ -164,18 +167,34 @@ struct Writer {
     folder: PathBuf,
     number: u64,
     file: File,
+    /// Where the next batch goes.
     length: u64,
+    /// Up to where the file has zeros.
+    filled: u64,
 }
 
 impl Writer {
     fn begin(folder: PathBuf, number: u64) -> io::Result<Self> {
         let path = segment_path(&folder, number);
         // A try that failed before may have made it.
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-        file.set_len(0)?;
+        let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+        let mut writer = Self { folder, number, file, length: 0, filled: 0 };
+        writer.fill_ahead()?;
+        writer.file.sync_all()?;
         // The segment's name must survive a power cut, too.
-        File::open(&folder)?.sync_all()?;
-        Ok(Self { folder, number, file, length: 0 })
+        File::open(&writer.folder)?.sync_all()?;
+        Ok(writer)
+    }
+
+    /// Sees to it that there are zeros ahead, while nobody waits.
+    fn fill_ahead(&mut self) -> io::Result<()> {
+        if self.filled < self.length + FILL_BYTES / 2 {
+            let from = self.filled.max(self.length);
+            let until = self.length + FILL_BYTES;
+            self.file.write_all_at(&vec![0; usize::try_from(until - from).unwrap_or(0)], from)?;
+            self.filled = until;
+        }
+        Ok(())
     }
 
     fn run(mut self, inbox: &mpsc::Receiver<Job>) {
@@ -184,6 +203,8 @@ impl Writer {
                 Job::Append { batch, sync, segment, done } => {
                     // Whoever waited may have gone meanwhile.
                     done.send(self.append(&batch, sync, segment)).ok();
+                    // Where there is no room for zeros, the next batch will say so.
+                    self.fill_ahead().ok();
                 }
                 Job::Remove { segment } => {
                     if let Err(error) = fs::remove_file(segment_path(&self.folder, segment)) {
@@ -192,25 +213,33 @@ impl Writer {
                 }
             }
         }
+        // Nobody reads the zeros, but nobody needs them either.
+        self.file.set_len(self.length).ok();
     }
 
     fn append(&mut self, batch: &[u8], sync: Sync, segment: u64) -> io::Result<()> {
         if segment != self.number {
+            self.file.set_len(self.length)?;
             self.file.sync_data()?;
             *self = Self::begin(self.folder.clone(), segment)?;
         }
-        let written = self.file.write_all(batch).and_then(|()| match sync {
-            Sync::Now => self.file.sync_data(),
-            Sync::Later => Ok(()),
-        });
+        let written = self.write(batch, sync);
         if written.is_err() {
             // What was written of it must not be taken for a record, nor stand before the next one.
+            self.filled = self.length;
             self.file.set_len(self.length)?;
-            self.file.seek(SeekFrom::End(0))?;
             return written;
         }
         self.length += batch.len() as u64;
         Ok(())
+    }
+
+    fn write(&mut self, batch: &[u8], sync: Sync) -> io::Result<()> {
+        self.file.write_all_at(batch, self.length)?;
+        match sync {
+            Sync::Now => self.file.sync_data(),
+            Sync::Later => Ok(()),
+        }
     }
 }
 

@@ -32,6 +32,8 @@ use crate::journal::{Journal, Recovered};
 const INBOX: usize = 1_024;
 /// How many messages are written to the journal together.
 const BATCH: usize = 256;
+/// How often others get their turn before the next batch is taken.
+const YIELDS: usize = 2;
 /// How many numbers are reserved at a time.
 const RESERVE: u64 = 1_000;
 /// How long to wait before a write that failed is tried again.
@@ -207,6 +209,10 @@ impl Sequencer {
                 break;
             }
             self.step(&mut batch).await;
+            // Those who were told just now may have more to say: let them, so that one write serves them all.
+            for _ in 0..YIELDS {
+                tokio::task::yield_now().await;
+            }
         }
     }
 

@@ -204,6 +204,9 @@ impl SessionTask {
                 }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,
                 () = ring(self.stopping.as_mut().and_then(|stopping| stopping.grace.as_mut())) => {
+                    if let Some(stopping) = &mut self.stopping {
+                        stopping.grace = None;
+                    }
                     self.fail_turn("hostStopped", "the host stopped before the turn ended").await
                 }
             };
@@ -422,14 +425,15 @@ impl SessionTask {
         }
     }
 
+    /// Tells a host that stops when nothing runs and the folder is written; past the grace, whether it is or not.
     fn stop_when_idle(&mut self) {
+        let at_rest = !self.folder_due && self.outstanding.is_none();
         if let Some(stopping) = &mut self.stopping
             && self.tip.chats.iter().all(|chat| chat.active.is_none())
+            && (at_rest || stopping.grace.is_none())
+            && let Some(done) = stopping.done.take()
         {
-            stopping.grace = None;
-            if let Some(done) = stopping.done.take() {
-                done.send(()).ok();
-            }
+            done.send(()).ok();
         }
     }
 }
