@@ -3,13 +3,14 @@
 CARGO ?= cargo
 STEP := ./tools/step
 
-.PHONY: help run test setup fmt clippy tests docs licences fuzz test-pi bench-fanout bench-reduce bench-log
+.PHONY: help run test setup fmt fuzz test-pi bench-fanout bench-reduce bench-log
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup ## Install what is missing, build Grove and start it
-	$(CARGO) run --release --quiet -p grove -- serve
+	$(CARGO) build --release -p grove
+	@$(CARGO) run --release --quiet -p grove -- serve
 
 test: setup ## Everything that must hold: format, lints, licences, tests, documentation
 	@$(STEP) format   $(CARGO) fmt --all --check
