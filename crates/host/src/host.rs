@@ -312,16 +312,16 @@ impl Host {
         // Nobody changes a session that has no task, so what is published is its tip.
         let found = self.0.sequencer.read({
             let uri = uri.clone();
-            move |published, _| published.session_at(&uri).cloned()
+            move |published, _| published.session_at(&uri).map(|session| (session.clone(), published.seq))
         });
-        let Some(tip) = found.await? else { return Ok(None) };
+        let Some((tip, seq)) = found.await? else { return Ok(None) };
         let agent = self.agents().iter().find(|agent| agent.info().provider == tip.provider).cloned();
         let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { provider: tip.provider.clone() }));
         let mut sessions = self.sessions();
         if let Some(handle) = open(&sessions) {
             return Ok(Some(handle));
         }
-        let handle = session::start(tip, agent, self.surroundings(), Beginning::Recovered);
+        let handle = session::start(tip, agent, self.surroundings(), Beginning::Known { seq });
         sessions.open.insert(id, handle.clone());
         Ok(Some(handle))
     }

@@ -64,8 +64,8 @@ pub(crate) struct Surroundings {
 pub(crate) enum Beginning {
     /// The session is new; the task waits until it stands in state.
     New(oneshot::Receiver<()>),
-    /// The session was there before the host was.
-    Recovered,
+    /// The session was there before its task; everything of it up to a number is in it.
+    Known { seq: u64 },
 }
 
 /// Starts the task of a session.
@@ -107,7 +107,8 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
                 }
                 task.open();
             }
-            Beginning::Recovered => {
+            Beginning::Known { seq } => {
+                task.last_seq = seq;
                 if task.pick_up().await.is_err() {
                     return;
                 }
@@ -199,7 +200,8 @@ impl SessionTask {
                 }
                 seq = done(self.outstanding.as_mut()) => {
                     self.outstanding = None;
-                    self.last_seq = seq.unwrap_or(self.last_seq);
+                    // A client's action may have been published behind it meanwhile.
+                    self.last_seq = self.last_seq.max(seq.unwrap_or(0));
                     Ok(Flow::On)
                 }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,

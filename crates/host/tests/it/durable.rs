@@ -189,6 +189,26 @@ async fn a_disposed_session_stays_away_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sessions_file_names_a_number_that_never_goes_back() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.client("a").await;
+    client.ready_session(URI).await;
+    let mut last = 0;
+    for round in 0..3 {
+        client.run_script(URI, &format!("t{round}"), json!([{"say": "x"}])).await;
+        host.kill_and_restart(Config::default()).await;
+        host.bring_back(&mut client).await;
+        // Wakes the session's task, which looks after its folder.
+        client.dispatch(json!({"type": "session/modelChanged", "session": URI, "model": "scripted"})).await;
+        client.must_agree(URI).await;
+        let file = host.sessions.read_file("s/session.json").await.unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&file).unwrap();
+        assert!(file["seq"].as_u64().unwrap() > last, "{file}");
+        last = file["seq"].as_u64().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_session_of_a_disposed_ones_id_begins_with_nothing_of_it() {
     let mut host = TestHost::start(Config::default()).await;
     let mut client = host.client("a").await;
