@@ -355,7 +355,7 @@ fn an_encoding_is_made_once_and_kept_with_the_turn() {
 }
 
 #[test]
-fn a_copy_with_the_newest_turns_differs_in_nothing_but_the_older_ones() {
+fn a_copy_with_the_newest_turns_differs_in_nothing_but_the_older_ones_and_says_so() {
     let mut scene = Scene::ready();
     for id in ["t1", "t2", "t3"] {
         scene.act(start(id)).unwrap();
@@ -365,6 +365,7 @@ fn a_copy_with_the_newest_turns_differs_in_nothing_but_the_older_ones() {
     for kept in 0..5usize {
         let mut expected = session.clone();
         expected.chats[0].turns.drain(..3usize.saturating_sub(kept));
+        expected.chats[0].has_older_turns = kept < 3;
         assert_eq!(session.with_newest_turns(kept), expected, "{kept}");
     }
 }
