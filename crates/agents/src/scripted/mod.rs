@@ -1,6 +1,6 @@
 //! The scripted agent: does exactly what the prompt tells it.
 //!
-//! A message whose text begins with `script:` carries a JSON array of steps ([`script`]), run in order. Any other
+//! A message whose text begins with `script:` carries a JSON array of steps (see `script.rs`), run in order. Any other
 //! text is answered by a short canned conversation that shows streaming, a tool call and a permission.
 
 mod script;
