@@ -152,7 +152,7 @@ impl Recovered {
             self.cold.insert(id, Cold { failed: file.failed, session: file.session(Vec::new(), true) });
             return;
         }
-        match session_file::load(sessions, &id, limits).await {
+        match session_file::load_turns(file, sessions, limits).await {
             Ok(session) => {
                 self.state.sessions.insert(id, session);
             }

@@ -37,16 +37,18 @@ impl Sequencer {
             self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
             self.last_of.insert(session.clone(), self.published.seq);
         }
+        let news = match &event.change {
+            Change::Session(_, change) if is_news(change) => Some(change),
+            _ => None,
+        };
+        // News have their place behind what was published before.
+        if news.is_some() {
+            self.deliver();
+        }
         let session = event.change.session().and_then(|id| self.published.state.sessions.get(id));
         let uri = session.map(|session| session.uri.clone());
-
-        if let Change::Session(_, change) = &event.change
-            && let Some(session) = session.or(removed.as_ref())
-            && is_news(change)
-        {
-            let (change, session) = (change.clone(), session.clone());
-            self.deliver();
-            self.notify(&change, &session);
+        if let (Some(change), Some(session)) = (news, session.or(removed.as_ref())) {
+            self.notify(change, session);
         }
 
         let sequenced = Arc::new(Sequenced::new(self.published.seq, event, origin, uri));

@@ -146,13 +146,18 @@ impl SessionFile {
 
 /// Writes the file, where no turn is running. Gives whether it did.
 pub(crate) async fn write(fs: &dyn SessionFs, session: &Session, seq: u64, fate: Fate) -> Result<bool, FsError> {
-    let Some(file) = SessionFile::of(session, seq, fate) else { return Ok(false) };
-    let path = paths::session_file(&session.id);
+    match SessionFile::of(session, seq, fate) {
+        Some(file) => save(fs, &file).await.map(|()| true),
+        None => Ok(false),
+    }
+}
+
+async fn save(fs: &dyn SessionFs, file: &SessionFile) -> Result<(), FsError> {
+    let path = paths::session_file(&file.id);
     // Plain data with string keys always serializes.
-    let bytes = serde_json::to_vec_pretty(&file)
+    let bytes = serde_json::to_vec_pretty(file)
         .map_err(|error| FsError::Other { path: path.clone(), reason: error.to_string() })?;
-    fs.write_file(&path, &bytes).await?;
-    Ok(true)
+    fs.write_file(&path, &bytes).await
 }
 
 /// Makes room for a new session: the folder of a disposed one of the same id is given another name.
@@ -170,12 +175,10 @@ pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result
 
 /// Takes a session off the list, whatever else its file says.
 pub(crate) async fn mark_disposed(fs: &dyn SessionFs, session: &SessionId, seq: u64) -> Result<(), FsError> {
-    let path = paths::session_file(session);
-    let failed = |reason: String| FsError::Other { path: path.clone(), reason };
-    let file = read(fs, session).await.map_err(|error| failed(error.to_string()))?;
-    let file = SessionFile { disposed: true, seq, ..file };
-    let bytes = serde_json::to_vec_pretty(&file).map_err(|error| failed(error.to_string()))?;
-    fs.write_file(&path, &bytes).await
+    let file = read(fs, session)
+        .await
+        .map_err(|error| FsError::Other { path: paths::session_file(session), reason: error.to_string() })?;
+    save(fs, &SessionFile { disposed: true, seq, ..file }).await
 }
 
 /// Reads the file of a session.
@@ -187,9 +190,13 @@ pub(crate) async fn read(fs: &dyn SessionFs, session: &SessionId) -> Result<Sess
 
 /// Reads a session from its folder, with its newest turns.
 pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limits: &Limits) -> Result<Session, LoadError> {
-    let file = read(fs, session).await?;
+    load_turns(read(fs, session).await?, fs, limits).await
+}
+
+/// The session of a file that is read already, with its newest turns.
+pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &Limits) -> Result<Session, LoadError> {
     let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
-    let Window { turns, older } = read_turns(fs, session, None, limit).await?;
+    let Window { turns, older } = read_turns(fs, file.id(), None, limit).await?;
     Ok(file.session(turns, older))
 }
 

@@ -44,7 +44,7 @@ pub async fn newest(
         None => index.leaf(),
     };
     // Newest first, so that going back appends.
-    let mut taken: Vec<(EntryNo, Vec<u8>)> = Vec::new();
+    let mut taken: Vec<Taken> = Vec::new();
     let (mut turns, mut bytes) = (0, 0);
     while let Some(entry) = from {
         let step = index.tail(entry, STEP);
@@ -52,8 +52,9 @@ pub async fn newest(
         from = step.first().and_then(|first| index.parent(*first));
         for (entry, line) in step.into_iter().zip(lines).rev() {
             bytes += line.len() as u64;
-            turns += usize::from(begins_turn(&line));
-            taken.push((entry, line));
+            let begins_turn = begins_turn(&line);
+            turns += usize::from(begins_turn);
+            taken.push(Taken { entry, line, begins_turn });
         }
         if turns > limit.turns || (bytes > limit.bytes && turns > 0) {
             break;
@@ -65,21 +66,28 @@ pub async fn newest(
     taken.truncate(kept);
     taken.reverse();
 
-    let first = taken.first().map_or(0, |(entry, _)| entry.as_usize());
+    let first = taken.first().map_or(0, |taken| taken.entry.as_usize());
     let end = before.map_or(usize::MAX, EntryNo::as_usize);
     let own = index.entries().skip(first).take_while(|entry| entry.as_usize() < end);
     let own: Vec<EntryNo> = own.filter(|entry| index.owner(*entry) == Owner::Grove).collect();
     let own = read_lines(fs, path, index, &own).await?;
-    let entries = taken.iter().map(|(entry, line)| (*entry, line.as_slice()));
+    let entries = taken.iter().map(|taken| (taken.entry, taken.line.as_slice()));
     Ok(Window { turns: turns_of(index, entries, own.iter().map(Vec::as_slice)), older })
 }
 
+/// An entry that was read on the way back.
+struct Taken {
+    entry: EntryNo,
+    line: Vec<u8>,
+    begins_turn: bool,
+}
+
 /// How many of the entries, newest first, make whole turns within the limit.
-fn within(taken: &[(EntryNo, Vec<u8>)], limit: Limit, all: bool) -> usize {
+fn within(taken: &[Taken], limit: Limit, all: bool) -> usize {
     let (mut turns, mut bytes, mut kept) = (0, 0, 0);
-    for (number, (_, line)) in taken.iter().enumerate() {
-        bytes += line.len() as u64;
-        if begins_turn(line) {
+    for (number, taken) in taken.iter().enumerate() {
+        bytes += taken.line.len() as u64;
+        if taken.begins_turn {
             turns += 1;
             if turns > limit.turns || (bytes > limit.bytes && turns > 1) {
                 return kept;
