@@ -59,6 +59,7 @@ fn grove(case: Case) -> Result<usize> {
         provider: "scripted".into(),
         model: None,
         working_directories: Vec::new(),
+        config: None,
     };
     let mut state = State::default();
     state.sessions.insert(session.clone(), Session::new(&new, Timestamp(1)));
@@ -66,7 +67,8 @@ fn grove(case: Case) -> Result<usize> {
     let event =
         |change: ChatEvent| Event { at: Timestamp(2), change: Change::Chat(session.clone(), chat.clone(), change) };
     let start = |turn: &TurnId| {
-        event(ChatEvent::TurnStarted { turn: turn.clone(), message: grove_core::Message::user("a question") })
+        let message = grove_core::Message::user("a question");
+        event(ChatEvent::TurnStarted { turn: turn.clone(), message, started_at: None, queued: None })
     };
     let text = |turn: &TurnId, part: String, content: &str| {
         let part = TextPart { id: part.into(), content: content.to_owned(), delivery: Delivery::Streamed };
@@ -77,7 +79,7 @@ fn grove(case: Case) -> Result<usize> {
         let turn = TurnId::from(format!("turn-{number}"));
         grove_core::apply(&mut state, &start(&turn));
         grove_core::apply(&mut state, &text(&turn, part_id(0), "an answer"));
-        grove_core::apply(&mut state, &event(ChatEvent::TurnCompleted { turn }));
+        grove_core::apply(&mut state, &event(ChatEvent::TurnCompleted { turn, duration: None }));
     }
     let turn = TurnId::from(ACTIVE);
     grove_core::apply(&mut state, &start(&turn));

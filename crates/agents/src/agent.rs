@@ -12,7 +12,7 @@ pub trait Agent: Send + Sync + 'static {
     /// How clients see this agent.
     fn info(&self) -> AgentInfo;
 
-    /// Starts the agent for one session. It may take long; the session is `creating` meanwhile.
+    /// Starts the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile.
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError>;
 
     /// Whether its sessions can go on with a turn that waited for a person when the host ended
@@ -22,7 +22,7 @@ pub trait Agent: Send + Sync + 'static {
     }
 }
 
-/// An agent at work for one session.
+/// An agent at work for one chat of a session.
 #[async_trait]
 pub trait AgentSession: Send + Sync + 'static {
     /// Runs one turn to its end. Returning completes the turn, an error ends it in error.
@@ -36,17 +36,27 @@ pub trait AgentSession: Send + Sync + 'static {
         Err(AgentError::Turn("this agent cannot go on with a turn".to_owned()))
     }
 
+    /// Whether a running turn takes messages ([`AgentSession::steer`]). Those for an agent that does not become turns
+    /// of their own.
+    fn can_steer(&self) -> bool {
+        false
+    }
+
+    /// A person has something to say to the running turn.
+    async fn steer(&self, _turn: &TurnId, _message: Message) {}
+
     /// The turn was cancelled: whatever works for it elsewhere is to stop.
     async fn cancel(&self, turn: &TurnId);
 
-    /// The session is gone: the agent lets go of what it holds for it.
+    /// The chat is gone: the agent lets go of what it holds for it.
     async fn close(&self);
 }
 
-/// What an agent is told when a session opens.
+/// What an agent is told when a chat opens.
 #[derive(Clone, Debug)]
 pub struct OpenSession {
     pub session: SessionId,
+    pub chat: ChatId,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
 }
@@ -57,6 +67,15 @@ pub struct Prompt {
     pub message: Message,
     /// The model of this turn: the message's, else the session's.
     pub model: Option<ModelId>,
+    /// Tools that clients would run.
+    pub client_tools: Vec<OfferedTool>,
+}
+
+/// A tool, and the client that runs it.
+#[derive(Clone, Debug)]
+pub struct OfferedTool {
+    pub client: ClientId,
+    pub tool: ClientTool,
 }
 
 /// A question that was open when the host ended, and where its answer will come from.
@@ -70,7 +89,9 @@ pub struct Waiting {
 #[derive(Debug)]
 pub enum Awaits {
     /// Leave to run a tool call.
-    Permission(ToolCallId, oneshot::Receiver<Decision>),
+    Permission(ToolCallId, oneshot::Receiver<Verdict>),
+    /// Leave to see the result of a call that a client ran, or that result.
+    Result(ToolCallId, oneshot::Receiver<ToolResult>),
     /// A person's answer.
     Question(oneshot::Receiver<InputResponse>),
 }
@@ -124,6 +145,8 @@ pub enum AgentEvent {
         invocation_message: String,
         input: Option<String>,
         permission: Option<PermissionAsked>,
+        /// Where the result goes of a call that a client runs.
+        result: Option<oneshot::Sender<ToolResult>>,
     },
     ToolCompleted {
         turn: TurnId,
@@ -146,8 +169,7 @@ pub enum AgentEvent {
     },
     Asked {
         turn: TurnId,
-        request: RequestId,
-        question: String,
+        request: Box<InputRequest>,
         answer: oneshot::Sender<InputResponse>,
     },
     /// The turn's last report: it has run to its end, or failed.
@@ -179,7 +201,7 @@ impl AgentEvent {
 #[derive(Debug)]
 pub struct PermissionAsked {
     pub request: PermissionRequest,
-    pub answer: oneshot::Sender<Decision>,
+    pub answer: oneshot::Sender<Verdict>,
 }
 
 /// The content of a structured part.
@@ -227,7 +249,20 @@ impl TurnSink {
         input: Option<String>,
     ) -> Result<(), AgentError> {
         let turn = self.turn.clone();
-        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission: None }).await
+        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission: None, result: None }).await
+    }
+
+    /// A client runs the call, and its result is awaited. The call was started with that client's name.
+    pub async fn client_runs(
+        &self,
+        call: ToolCallId,
+        invocation_message: String,
+        input: Option<String>,
+    ) -> Result<ToolResult, AgentError> {
+        let (result, completed) = oneshot::channel();
+        let (turn, result) = (self.turn.clone(), Some(result));
+        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission: None, result }).await?;
+        completed.await.map_err(|_| AgentError::TurnOver)
     }
 
     /// Asks a person whether the call may run, and waits for the answer.
@@ -237,11 +272,11 @@ impl TurnSink {
         invocation_message: String,
         input: Option<String>,
         request: PermissionRequest,
-    ) -> Result<Decision, AgentError> {
+    ) -> Result<Verdict, AgentError> {
         let (answer, answered) = oneshot::channel();
         let permission = Some(PermissionAsked { request, answer });
         let turn = self.turn.clone();
-        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission }).await?;
+        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission, result: None }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
 
@@ -262,9 +297,10 @@ impl TurnSink {
     }
 
     /// Asks the person something, and waits for the answer.
-    pub async fn ask(&self, request: RequestId, question: String) -> Result<InputResponse, AgentError> {
+    pub async fn ask(&self, request: InputRequest) -> Result<InputResponse, AgentError> {
         let (answer, answered) = oneshot::channel();
-        self.send(AgentEvent::Asked { turn: self.turn.clone(), request, question, answer }).await?;
+        let request = Box::new(request);
+        self.send(AgentEvent::Asked { turn: self.turn.clone(), request, answer }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
 

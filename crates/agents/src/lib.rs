@@ -3,7 +3,7 @@
 //! # What this crate owns
 //!
 //! - [`Agent`]: a kind of agent, such as the scripted one. It describes itself and opens sessions.
-//! - [`AgentSession`]: an agent at work for one session. Its required core is small: run a turn, stop a turn.
+//! - [`AgentSession`]: an agent at work for one chat. Its required core is small: run a turn, stop a turn.
 //!   What only some agents can do will be capabilities beside it.
 //! - [`TurnSink`]: where a running turn reports what happens ([`AgentEvent`]) and asks the person. It is bounded,
 //!   so an agent runs no faster than the host can store what it says.
@@ -21,12 +21,18 @@
 //! use grove_core::Message;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-//! let opening = OpenSession { session: "s1".into(), model: None, working_directories: vec![] };
+//! let opening = OpenSession {
+//!     session: "s1".into(),
+//!     chat: "main".into(),
+//!     model: None,
+//!     working_directories: vec![],
+//! };
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!
 //! let (events, mut reports) = tokio::sync::mpsc::channel(16);
 //! let sink = TurnSink::new("t1".into(), events);
-//! let prompt = Prompt { message: Message::user(r#"script:[{"say":"hello"}]"#), model: None };
+//! let message = Message::user(r#"script:[{"say":"hello"}]"#);
+//! let prompt = Prompt { message, model: None, client_tools: vec![] };
 //! session.prompt(prompt, sink).await.unwrap();
 //! assert!(matches!(reports.recv().await, Some(AgentEvent::Text { content, .. }) if content == "hello"));
 //! # });

@@ -47,6 +47,10 @@ impl Session {
             SessionEvent::CreationFailed(error) => self.lifecycle = Lifecycle::CreationFailed(error.clone()),
             SessionEvent::TitleChanged(title) => {
                 self.title.clone_from(title);
+                // The main chat goes by its session's name.
+                if let Some(main) = self.chats.first_mut() {
+                    main.title.clone_from(title);
+                }
                 self.modified_at = at;
             }
             SessionEvent::ModelChanged(model) => {
@@ -61,10 +65,38 @@ impl Session {
                 }
             }
             SessionEvent::InputNeededSet(input) => {
-                self.input_needed.retain(|mine| mine.request != input.request);
-                self.input_needed.push(input.clone());
+                match self.input_needed.iter_mut().find(|mine| mine.is(&input.chat, &input.request)) {
+                    Some(mine) => mine.clone_from(input),
+                    None => self.input_needed.push(input.clone()),
+                }
             }
-            SessionEvent::InputNeededRemoved(request) => self.input_needed.retain(|mine| mine.request != *request),
+            SessionEvent::InputNeededRemoved { chat, request } => {
+                self.input_needed.retain(|mine| !mine.is(chat, request));
+            }
+            SessionEvent::ChatAdded(row) => {
+                if self.chat(&row.chat).is_none() {
+                    self.chats.push(Chat::of(row));
+                    self.catalogue.push(row.clone());
+                }
+            }
+            // The main one stays: a session without it would be none.
+            SessionEvent::ChatRemoved(chat) if self.main_chat().is_some_and(|main| main.id == *chat) => {}
+            SessionEvent::ChatRemoved(chat) => {
+                self.chats.retain(|mine| mine.id != *chat);
+                self.catalogue.retain(|mine| mine.chat != *chat);
+            }
+            SessionEvent::ActiveClientSet(client) => {
+                match self.active_clients.iter_mut().find(|mine| mine.client == client.client) {
+                    Some(mine) => mine.clone_from(client),
+                    None => self.active_clients.push(client.clone()),
+                }
+            }
+            SessionEvent::ActiveClientRemoved(client) => self.active_clients.retain(|mine| mine.client != *client),
+            SessionEvent::ConfigChanged { values, replace } => {
+                if let Some(config) = &mut self.config {
+                    config.values = config.changed(values, *replace);
+                }
+            }
         }
     }
 
@@ -74,7 +106,7 @@ impl Session {
         };
         let touched = chat.apply(at, change);
         if touched == Touched::Conversation {
-            chat.modified_at = at;
+            chat.touched_at = at;
             // The first is the main one.
             if position == 0 {
                 self.modified_at = at;
@@ -93,16 +125,33 @@ enum Touched {
 impl Chat {
     fn apply(&mut self, at: Timestamp, change: &ChatEvent) -> Touched {
         match change {
-            ChatEvent::TurnStarted { turn, message } => {
+            ChatEvent::TurnStarted { turn, message, started_at, queued } => {
                 if self.active.is_some() {
                     return Touched::Detail;
                 }
-                self.active = Some(Box::new(ActiveTurn::new(turn.clone(), message.clone(), at)));
+                if let Some(queued) = queued {
+                    self.steering.take_if(|message| message.id == *queued);
+                    self.queued.retain(|message| message.id != *queued);
+                }
+                let started_at = started_at.unwrap_or(at);
+                self.active = Some(Box::new(ActiveTurn::new(turn.clone(), message.clone(), started_at, at)));
+                self.modified_at = started_at;
+                self.is_read = false;
                 Touched::Conversation
             }
-            ChatEvent::TurnCompleted { turn } => self.finish(turn, Outcome::Complete, None, at),
-            ChatEvent::TurnCancelled { turn } => self.finish(turn, Outcome::Cancelled, None, at),
-            ChatEvent::TurnFailed { turn, error } => self.finish(turn, Outcome::Error, Some(error), at),
+            ChatEvent::TurnCompleted { turn, duration } => self.finish(turn, Outcome::Complete, None, *duration, at),
+            ChatEvent::TurnCancelled { turn, duration } => self.finish(turn, Outcome::Cancelled, None, *duration, at),
+            ChatEvent::TurnFailed { turn, duration, error } => {
+                self.finish(turn, Outcome::Error, Some(error), *duration, at)
+            }
+            ChatEvent::ChatReadChanged(read) => {
+                self.is_read = *read;
+                Touched::Detail
+            }
+            ChatEvent::ChatArchivedChanged(archived) => {
+                self.is_archived = *archived;
+                Touched::Detail
+            }
             ChatEvent::SteeringSet(message) => {
                 self.steering = Some(message.clone());
                 Touched::Detail
@@ -141,26 +190,40 @@ impl Chat {
             | ChatEvent::ToolCallReady { .. }
             | ChatEvent::ToolCallGated { .. }
             | ChatEvent::ToolCallConfirmed { .. }
+            | ChatEvent::ToolCallOutput { .. }
             | ChatEvent::ToolCallCompleted { .. }
             | ChatEvent::ToolCallResultGated { .. }
             | ChatEvent::ToolCallResultConfirmed { .. }
             | ChatEvent::UsageReported { .. }
             | ChatEvent::InputRequested { .. }
+            | ChatEvent::InputAnswerChanged { .. }
             | ChatEvent::InputAnswered { .. } => {
                 if let Some(active) = &mut self.active
                     && change.turn() == Some(&active.id)
                 {
                     active.apply(change);
+                    // A question wants to be seen.
+                    self.is_read &= !matches!(change, ChatEvent::InputRequested { .. });
                 }
                 Touched::Detail
             }
         }
     }
 
-    fn finish(&mut self, turn: &TurnId, outcome: Outcome, error: Option<&ErrorInfo>, at: Timestamp) -> Touched {
+    fn finish(
+        &mut self,
+        turn: &TurnId,
+        outcome: Outcome,
+        error: Option<&ErrorInfo>,
+        duration: Option<u64>,
+        at: Timestamp,
+    ) -> Touched {
         match self.active.take_if(|active| active.id == *turn) {
             Some(active) => {
-                self.turns.push(Arc::new(active.finish(outcome, error, at)));
+                let duration = duration.unwrap_or_else(|| active.duration_at(at));
+                let turn = active.finish(outcome, error, duration);
+                self.modified_at = turn.ended_at;
+                self.turns.push(Arc::new(turn));
                 Touched::Conversation
             }
             None => Touched::Detail,
@@ -208,46 +271,57 @@ impl ActiveTurn {
                             Gate::None => ToolCallStatus::Running,
                             Gate::Follows => ToolCallStatus::Ready,
                         },
+                        confirmed: match gate {
+                            Gate::None => Some(Confirmed { by: ConfirmedBy::NotNeeded, option: None }),
+                            Gate::Follows => None,
+                        },
                         ready_rank,
                         ..call.begin()
                     };
                 }
             }
-            ChatEvent::ToolCallGated { call, request, .. } => self.gate(call, request),
-            ChatEvent::ToolCallConfirmed { call, request, decision, .. } => {
-                let next = match decision {
-                    Decision::Approved => ToolCallStatus::Running,
-                    Decision::Denied => ToolCallStatus::Cancelled(CancelReason::Denied),
-                };
-                self.ungate(call, request, next);
+            ChatEvent::ToolCallGated { gated, .. } => self.gate(gated),
+            ChatEvent::ToolCallConfirmed { call, request, verdict, .. } => self.ungate(call, request, verdict),
+            ChatEvent::ToolCallOutput { call, output, .. } => {
+                if let Some(call) = self.tool_call_mut(call)
+                    && call.status == ToolCallStatus::Running
+                {
+                    call.output = Some(output.clone());
+                }
             }
             ChatEvent::ToolCallCompleted { call, result, .. } => {
-                self.leave_running(call, ToolCallStatus::Completed(result.clone()));
+                self.complete(call, ToolCallStatus::Completed(result.clone()));
             }
             ChatEvent::ToolCallResultGated { call, result, .. } => {
-                self.leave_running(call, ToolCallStatus::PendingResultConfirmation(result.clone()));
+                self.complete(call, ToolCallStatus::PendingResultConfirmation(result.clone()));
             }
             ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
-                if let Some(call) = self.tool_call_mut(call)
-                    && matches!(call.status, ToolCallStatus::PendingResultConfirmation(_))
-                {
-                    call.status = match decision {
-                        Decision::Approved => ToolCallStatus::Completed(result.clone()),
-                        Decision::Denied => ToolCallStatus::Cancelled(CancelReason::ResultDenied),
-                    };
-                }
+                let option = self.tool_call(call).and_then(|call| call.confirmed.as_ref()?.option.clone());
+                let next = match decision {
+                    Decision::Approved => ToolCallStatus::Completed(result.clone()),
+                    Decision::Denied => ToolCallStatus::Cancelled(Cancellation {
+                        reason: CancelReason::ResultDenied,
+                        option,
+                        extra: None,
+                    }),
+                };
+                self.release(call, next);
             }
             ChatEvent::UsageReported { usage, .. } => self.usage = Some(usage.clone()),
-            ChatEvent::InputRequested { request, question, .. } => {
-                if !self.knows_request(request) {
-                    self.push(Part::InputRequest(InputRequest {
-                        id: request.clone(),
-                        question: question.clone(),
-                        response: None,
-                    }));
+            ChatEvent::InputRequested { request, .. } => {
+                if !self.knows_request(&request.id) {
+                    self.push(Part::InputRequest(request.as_ref().clone()));
                 }
             }
-            ChatEvent::InputAnswered { request, response, .. } => self.answer(request, response),
+            ChatEvent::InputAnswerChanged { request, question, answer, .. } => {
+                if let Some(input) = self.open_input_mut(request) {
+                    match answer {
+                        Some(answer) => drop(input.answers.insert(question.clone(), answer.clone())),
+                        None => drop(input.answers.remove(question)),
+                    }
+                }
+            }
+            ChatEvent::InputAnswered { request, outcome, answers, .. } => self.answer(request, *outcome, answers),
             // These are the chat's own.
             ChatEvent::TurnStarted { .. }
             | ChatEvent::TurnCompleted { .. }
@@ -258,15 +332,9 @@ impl ActiveTurn {
             | ChatEvent::QueuedSet(_)
             | ChatEvent::QueuedRemoved(_)
             | ChatEvent::QueueReordered(_)
-            | ChatEvent::DraftChanged(_) => {}
-        }
-    }
-
-    fn leave_running(&mut self, call: &ToolCallId, next: ToolCallStatus) {
-        if let Some(call) = self.tool_call_mut(call)
-            && call.status == ToolCallStatus::Running
-        {
-            call.status = next;
+            | ChatEvent::DraftChanged(_)
+            | ChatEvent::ChatReadChanged(_)
+            | ChatEvent::ChatArchivedChanged(_) => {}
         }
     }
 }
@@ -280,9 +348,14 @@ impl NewToolCall {
             kind: self.kind,
             language: self.language.clone(),
             invocation_message: String::new(),
+            intention: None,
+            client: self.client.clone(),
             input: None,
+            confirmed: None,
+            output: None,
             status: ToolCallStatus::Streaming,
             ready_rank: None,
+            announced: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
+use crate::input::*;
 use crate::state::*;
 use crate::turn::*;
 
@@ -58,7 +59,19 @@ pub enum SessionEvent {
     /// A chat's row changed, because the chat did.
     ChatRowChanged(ChatRow),
     InputNeededSet(InputNeeded),
-    InputNeededRemoved(RequestId),
+    InputNeededRemoved {
+        chat: ChatId,
+        request: RequestId,
+    },
+    ChatAdded(ChatRow),
+    ChatRemoved(ChatId),
+    ActiveClientSet(ActiveClient),
+    ActiveClientRemoved(ClientId),
+    /// Settings of the session: these change, or all of them are replaced.
+    ConfigChanged {
+        values: Extra,
+        replace: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +80,12 @@ pub enum ChatEvent {
     TurnStarted {
         turn: TurnId,
         message: Message,
+        /// When whoever started it says it started; without that, now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_at: Option<Timestamp>,
+        /// The waiting message that it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        queued: Option<PendingId>,
     },
     /// A part begins: an empty text that deltas will fill, or something whole.
     PartAdded {
@@ -93,8 +112,7 @@ pub enum ChatEvent {
         call: ToolCallId,
         content: String,
     },
-    /// The input is whole; names are said again, since they may have changed meanwhile and since version 1 hears of
-    /// the call only now. With [`Gate::Follows`] a [`ChatEvent::ToolCallGated`] comes next.
+    /// The input is whole; names are said again, since version 1 hears of the call only now. With [`Gate::Follows`] a [`ChatEvent::ToolCallGated`] comes next.
     ToolCallReady {
         turn: TurnId,
         call: NewToolCall,
@@ -105,14 +123,21 @@ pub enum ChatEvent {
     /// A person is asked.
     ToolCallGated {
         turn: TurnId,
-        call: ToolCallId,
-        request: PermissionRequest,
+        #[serde(flatten)]
+        gated: Box<Gated>,
     },
     ToolCallConfirmed {
         turn: TurnId,
         call: ToolCallId,
         request: RequestId,
-        decision: Decision,
+        #[serde(flatten)]
+        verdict: Verdict,
+    },
+    /// What a running call has put out so far.
+    ToolCallOutput {
+        turn: TurnId,
+        call: ToolCallId,
+        output: ToolOutput,
     },
     ToolCallCompleted {
         turn: TurnId,
@@ -137,22 +162,36 @@ pub enum ChatEvent {
     },
     InputRequested {
         turn: TurnId,
+        request: Box<InputRequest>,
+    },
+    /// A person has changed an answer, or taken it back, and not sent it yet.
+    InputAnswerChanged {
+        turn: TurnId,
         request: RequestId,
-        question: String,
+        question: QuestionId,
+        answer: Option<Answer>,
     },
     InputAnswered {
         turn: TurnId,
         request: RequestId,
-        response: InputResponse,
+        outcome: InputOutcome,
+        #[serde(default)]
+        answers: Answers,
     },
     TurnCompleted {
         turn: TurnId,
+        #[serde(default)]
+        duration: Option<u64>,
     },
     TurnCancelled {
         turn: TurnId,
+        #[serde(default)]
+        duration: Option<u64>,
     },
     TurnFailed {
         turn: TurnId,
+        #[serde(default)]
+        duration: Option<u64>,
         error: ErrorInfo,
     },
     SteeringSet(PendingMessage),
@@ -161,6 +200,8 @@ pub enum ChatEvent {
     QueuedRemoved(PendingId),
     QueueReordered(Vec<PendingId>),
     DraftChanged(Option<Message>),
+    ChatReadChanged(bool),
+    ChatArchivedChanged(bool),
 }
 
 impl ChatEvent {
@@ -176,21 +217,25 @@ impl ChatEvent {
             | ChatEvent::ToolCallReady { turn, .. }
             | ChatEvent::ToolCallGated { turn, .. }
             | ChatEvent::ToolCallConfirmed { turn, .. }
+            | ChatEvent::ToolCallOutput { turn, .. }
             | ChatEvent::ToolCallCompleted { turn, .. }
             | ChatEvent::ToolCallResultGated { turn, .. }
             | ChatEvent::ToolCallResultConfirmed { turn, .. }
             | ChatEvent::UsageReported { turn, .. }
             | ChatEvent::InputRequested { turn, .. }
+            | ChatEvent::InputAnswerChanged { turn, .. }
             | ChatEvent::InputAnswered { turn, .. }
-            | ChatEvent::TurnCompleted { turn }
-            | ChatEvent::TurnCancelled { turn }
+            | ChatEvent::TurnCompleted { turn, .. }
+            | ChatEvent::TurnCancelled { turn, .. }
             | ChatEvent::TurnFailed { turn, .. } => Some(turn),
             ChatEvent::SteeringSet(_)
             | ChatEvent::SteeringRemoved(_)
             | ChatEvent::QueuedSet(_)
             | ChatEvent::QueuedRemoved(_)
             | ChatEvent::QueueReordered(_)
-            | ChatEvent::DraftChanged(_) => None,
+            | ChatEvent::DraftChanged(_)
+            | ChatEvent::ChatReadChanged(_)
+            | ChatEvent::ChatArchivedChanged(_) => None,
         }
     }
 
@@ -209,6 +254,63 @@ pub struct NewToolCall {
     pub display_name: String,
     pub kind: Option<ToolKind>,
     pub language: Option<String>,
+    /// The client that will run it; without one, the agent does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientId>,
+}
+
+impl NewToolCall {
+    /// Whether this is how `call` began.
+    pub fn is(&self, call: &ToolCall) -> bool {
+        let Self { id, name, display_name, kind, language, client } = self;
+        (id, name, display_name, kind) == (&call.id, &call.name, &call.display_name, &call.kind)
+            && (language, client) == (&call.language, &call.client)
+    }
+}
+
+/// A question put before a call. What is known of the call is said again, since a dialect may tell both as one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gated {
+    pub call: ToolCallId,
+    pub request: PermissionRequest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation_message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+}
+
+/// A person's answer to such a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    pub decision: Decision,
+    #[serde(default = "Verdict::by_default")]
+    pub by: ConfirmedBy,
+    /// The id of the option that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// The call's input as the person wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_input: Option<String>,
+    /// A no that passes over the call rather than refusing it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
+    /// What the person said to it, as its dialect has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Extra>,
+}
+
+impl Verdict {
+    fn by_default() -> ConfirmedBy {
+        ConfirmedBy::Person
+    }
+}
+
+impl From<Decision> for Verdict {
+    fn from(decision: Decision) -> Self {
+        Self { decision, by: ConfirmedBy::Person, option: None, edited_input: None, skipped: false, extra: None }
+    }
 }
 
 /// Whether a person is asked before a call runs.

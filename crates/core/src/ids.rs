@@ -61,6 +61,8 @@ ids! {
     ToolCallId,
     /// A question put to a person: a permission or an input request.
     RequestId,
+    /// One of the questions of an input request.
+    QuestionId,
     /// A message that waits for its turn.
     PendingId,
     /// A stored body, by the hash of its bytes.

@@ -4,6 +4,8 @@
 //!
 //! - **State** ([`State`], [`Session`], [`Chat`], [`Turn`], [`Part`], [`ToolCall`]): a root, sessions, their chats.
 //!   A session groups chats, a chat has turns, a turn has ordered parts. Every protocol's state is a projection of it.
+//! - **Questions** ([`InputRequest`], [`PermissionRequest`]): what an agent wants to know or to be allowed, and how a
+//!   person answers. What waits for somebody, in whichever chat, the session lists ([`InputNeeded`]).
 //! - **Events** ([`Event`]): the only way in which state changes. They are finer than any protocol's actions.
 //! - [`apply`]: brings a state forward by one event, in place. It is total (what does not fit changes nothing) and
 //!   costs the same for a delta however long the chat is.
@@ -27,17 +29,19 @@
 //!     provider: "scripted".into(),
 //!     model: None,
 //!     working_directories: vec![],
+//!     config: None,
 //! };
 //! let mut session = Session::new(&new, Timestamp(1));
 //! let say_hello = Command::StartTurn {
 //!     chat: Session::MAIN_CHAT.into(),
 //!     turn: "t1".into(),
 //!     message: Message::user("hello"),
+//!     started_at: None,
 //! };
 //! let who = Who::Client("me".into());
 //! let batch = advance(&mut session, None, say_hello.clone(), &who, Timestamp(2)).unwrap();
 //! assert_eq!(session.main_chat().unwrap().status(), ChatStatus::InProgress);
-//! assert_eq!(batch.events.len(), 2, "the turn, and the chat's row in the session's catalogue");
+//! assert_eq!(batch.events.len(), 3, "the turn, that there is something to read, and the chat's row in the catalogue");
 //!
 //! let refused = advance(&mut session, None, say_hello, &who, Timestamp(3)).unwrap_err();
 //! assert_eq!(refused.to_string(), "turn t1 is still in progress: wait for its end or cancel it");
@@ -46,6 +50,7 @@
 mod apply;
 mod event;
 mod ids;
+mod input;
 pub mod mirror;
 mod state;
 mod turn;
@@ -54,6 +59,7 @@ mod validate;
 pub use apply::apply;
 pub use event::*;
 pub use ids::*;
+pub use input::*;
 pub use state::*;
 pub use turn::*;
 pub use validate::*;

@@ -11,13 +11,22 @@ use crate::turn::*;
 /// Whether an event can change what the session says of its chats. Deltas, above all, cannot.
 pub fn may_concern(change: &Change) -> bool {
     match change {
+        Change::Session(_, SessionEvent::TitleChanged(_)) => true,
         Change::Root(_) | Change::Session(..) => false,
         Change::Chat(_, _, event) => match event {
             ChatEvent::TurnStarted { .. }
+            | ChatEvent::ToolCallReady { .. }
             | ChatEvent::ToolCallGated { .. }
             | ChatEvent::ToolCallConfirmed { .. }
+            | ChatEvent::ToolCallOutput { .. }
+            | ChatEvent::ToolCallCompleted { .. }
+            | ChatEvent::ToolCallResultGated { .. }
+            | ChatEvent::ToolCallResultConfirmed { .. }
             | ChatEvent::InputRequested { .. }
+            | ChatEvent::InputAnswerChanged { .. }
             | ChatEvent::InputAnswered { .. }
+            | ChatEvent::ChatReadChanged(_)
+            | ChatEvent::ChatArchivedChanged(_)
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }
             | ChatEvent::TurnFailed { .. } => true,
@@ -26,10 +35,6 @@ pub fn may_concern(change: &Change) -> bool {
             | ChatEvent::ReasoningDelta { .. }
             | ChatEvent::ToolCallStarted { .. }
             | ChatEvent::ToolCallInputDelta { .. }
-            | ChatEvent::ToolCallReady { .. }
-            | ChatEvent::ToolCallCompleted { .. }
-            | ChatEvent::ToolCallResultGated { .. }
-            | ChatEvent::ToolCallResultConfirmed { .. }
             | ChatEvent::UsageReported { .. }
             | ChatEvent::SteeringSet(_)
             | ChatEvent::SteeringRemoved(_)
@@ -41,13 +46,24 @@ pub fn may_concern(change: &Change) -> bool {
     }
 }
 
+/// Whether an event leaves something to read in a chat, and so in its session. Somebody may have read the session and
+/// not its chats, so their flags do not tell.
+pub fn makes_unread(change: &Change) -> bool {
+    let Change::Chat(_, _, event) = change else { return false };
+    matches!(
+        event,
+        ChatEvent::TurnStarted { .. } | ChatEvent::InputRequested { .. } | ChatEvent::ChatReadChanged(false)
+    )
+}
+
 /// The events that bring `session`'s catalogue and open questions in line with its chats.
 pub fn due(session: &Session) -> Vec<SessionEvent> {
     let open: Vec<InputNeeded> = session.chats.iter().flat_map(open_questions).collect();
     let mut events = Vec::new();
     for mine in &session.input_needed {
-        if !open.iter().any(|input| input.request == mine.request) {
-            events.push(SessionEvent::InputNeededRemoved(mine.request.clone()));
+        if !open.iter().any(|input| input.is(&mine.chat, &mine.request)) {
+            let (chat, request) = (mine.chat.clone(), mine.request.clone());
+            events.push(SessionEvent::InputNeededRemoved { chat, request });
         }
     }
     for input in open {
@@ -56,12 +72,7 @@ pub fn due(session: &Session) -> Vec<SessionEvent> {
         }
     }
     for chat in &session.chats {
-        let row = ChatRow {
-            chat: chat.id.clone(),
-            title: chat.title.clone(),
-            status: chat.status(),
-            modified_at: chat.modified_at,
-        };
+        let row = chat.row();
         if session.catalogue.iter().any(|mine| mine.chat == row.chat && *mine != row) {
             events.push(SessionEvent::ChatRowChanged(row));
         }
@@ -80,16 +91,26 @@ fn open_questions(chat: &Chat) -> impl Iterator<Item = InputNeeded> + '_ {
         active.parts().iter().filter_map(move |part| match part {
             Part::ToolCall(call) => match &call.status {
                 ToolCallStatus::PendingConfirmation(pending) => {
-                    Some(asked(&pending.id, InputSubject::ToolConfirmation(call.id.clone())))
+                    Some(asked(&pending.id, InputSubject::ToolConfirmation(call.clone())))
+                }
+                // These have no name of their own. The call's alone might be that of a question as well.
+                ToolCallStatus::PendingResultConfirmation(_) => {
+                    let request = RequestId::from(format!("{}/result", call.id));
+                    Some(asked(&request, InputSubject::ToolConfirmation(call.clone())))
+                }
+                ToolCallStatus::Running if call.client.is_some() => {
+                    let request = RequestId::from(format!("{}/run", call.id));
+                    Some(asked(&request, InputSubject::ClientExecution(call.clone())))
                 }
                 ToolCallStatus::Streaming
                 | ToolCallStatus::Ready
                 | ToolCallStatus::Running
-                | ToolCallStatus::PendingResultConfirmation(_)
                 | ToolCallStatus::Completed(_)
                 | ToolCallStatus::Cancelled(_) => None,
             },
-            Part::InputRequest(input) if input.response.is_none() => Some(asked(&input.id, InputSubject::Question)),
+            Part::InputRequest(input) if input.outcome.is_none() => {
+                Some(asked(&input.id, InputSubject::Question(Box::new(input.clone()))))
+            }
             Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::InputRequest(_) => None,
         })
     })

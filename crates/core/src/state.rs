@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
+use crate::input::InputRequest;
 use crate::turn::*;
 
 /// Everything that clients can see.
@@ -69,8 +70,58 @@ pub struct Session {
     pub chats: Vec<Chat>,
     /// What the session says of its chats. A copy of theirs, kept in line by events of its own.
     pub catalogue: Vec<ChatRow>,
-    /// The questions that wait for a person, of all chats.
+    /// The questions that wait for a person or a client, of all chats.
     pub input_needed: Vec<InputNeeded>,
+    /// Clients that take part: they offer tools.
+    pub active_clients: Vec<ActiveClient>,
+    /// The session's settings, where it has any.
+    pub config: Option<SessionConfig>,
+}
+
+/// A session's settings: what may be set, and what is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionConfig {
+    /// A JSON schema of an object, as the agent gives it.
+    pub schema: Extra,
+    pub values: Extra,
+}
+
+impl SessionConfig {
+    /// Settings of which nothing is known but their values.
+    pub fn of(values: Extra) -> Self {
+        let schema = serde_json::json!({"type": "object", "properties": {}});
+        Self { schema: schema.as_object().cloned().unwrap_or_default(), values }
+    }
+
+    /// The values after a change.
+    pub fn changed(&self, values: &Extra, replace: bool) -> Extra {
+        let mut next = if replace { Extra::new() } else { self.values.clone() };
+        next.extend(values.iter().map(|(name, value)| (name.clone(), value.clone())));
+        next
+    }
+}
+
+/// A client that takes part in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActiveClient {
+    pub client: ClientId,
+    pub display_name: Option<String>,
+    pub tools: Vec<ClientTool>,
+    /// What its dialect said beyond this.
+    pub extra: Option<Extra>,
+}
+
+/// A tool that a client runs for the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientTool {
+    pub name: String,
+    pub description: Option<String>,
+    pub input_schema: Option<serde_json::Value>,
+    /// What its dialect said beyond this.
+    pub extra: Option<Extra>,
 }
 
 /// How far a session's creation has come.
@@ -87,12 +138,22 @@ pub enum Lifecycle {
 #[serde(rename_all = "camelCase")]
 pub struct ChatRow {
     pub chat: ChatId,
+    /// The URI that a client gave it; the main chat has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
     pub title: String,
     pub status: ChatStatus,
+    #[serde(default)]
+    pub is_read: bool,
+    #[serde(default)]
+    pub is_archived: bool,
     pub modified_at: Timestamp,
+    /// When it last moved on by the host's clock: what lists are ordered by.
+    #[serde(default)]
+    pub touched_at: Timestamp,
 }
 
-/// A question that waits for a person, and where it was asked.
+/// Something that waits for a person or a client, and where it was asked. Chat and request together name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputNeeded {
@@ -102,11 +163,21 @@ pub struct InputNeeded {
     pub about: InputSubject,
 }
 
+impl InputNeeded {
+    /// Whether this is what `chat` asked under `request`.
+    pub fn is(&self, chat: &ChatId, request: &RequestId) -> bool {
+        self.chat == *chat && self.request == *request
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum InputSubject {
-    ToolConfirmation(ToolCallId),
-    Question,
+    /// Whether a call may run, or its result be seen. The call as it waits.
+    ToolConfirmation(Box<ToolCall>),
+    Question(Box<InputRequest>),
+    /// A call that its client has to run. Nobody is asked.
+    ClientExecution(Box<ToolCall>),
 }
 
 /// What a chat is doing.
@@ -123,6 +194,8 @@ pub enum ChatStatus {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chat {
     pub id: ChatId,
+    /// The URI that a client gave it; the main chat has none of its own.
+    pub uri: Option<String>,
     pub title: String,
     pub turns: Vec<Arc<Turn>>,
     /// Whether there are older turns, which are stored and not here.
@@ -134,7 +207,12 @@ pub struct Chat {
     pub queued: Vec<PendingMessage>,
     /// What a person is writing.
     pub draft: Option<Message>,
+    pub is_read: bool,
+    pub is_archived: bool,
+    /// When its newest turn started or ended, by that turn's own time.
     pub modified_at: Timestamp,
+    /// The same by the host's clock: what lists are ordered by.
+    pub touched_at: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +226,7 @@ impl Chat {
     pub fn new(id: ChatId, at: Timestamp) -> Self {
         Self {
             id,
+            uri: None,
             title: String::new(),
             turns: Vec::new(),
             has_older_turns: false,
@@ -155,7 +234,36 @@ impl Chat {
             steering: None,
             queued: Vec::new(),
             draft: None,
+            is_read: true,
+            is_archived: false,
             modified_at: at,
+            touched_at: at,
+        }
+    }
+
+    /// The chat that a row tells of, empty.
+    pub fn of(row: &ChatRow) -> Self {
+        Self {
+            uri: row.uri.clone(),
+            title: row.title.clone(),
+            is_read: row.is_read,
+            is_archived: row.is_archived,
+            touched_at: row.touched_at,
+            ..Self::new(row.chat.clone(), row.modified_at)
+        }
+    }
+
+    /// The row that tells of this chat.
+    pub fn row(&self) -> ChatRow {
+        ChatRow {
+            chat: self.id.clone(),
+            uri: self.uri.clone(),
+            title: self.title.clone(),
+            status: self.status(),
+            is_read: self.is_read,
+            is_archived: self.is_archived,
+            modified_at: self.modified_at,
+            touched_at: self.touched_at,
         }
     }
 
@@ -166,6 +274,25 @@ impl Chat {
             (Some(_), _) => ChatStatus::InProgress,
             (None, Some(turn)) if turn.outcome == Outcome::Error => ChatStatus::Error,
             (None, _) => ChatStatus::Idle,
+        }
+    }
+
+    /// A copy with at most the newest `turns` finished turns, which are shared.
+    pub fn with_newest_turns(&self, turns: usize) -> Self {
+        Self {
+            id: self.id.clone(),
+            uri: self.uri.clone(),
+            title: self.title.clone(),
+            turns: self.turns[self.turns.len().saturating_sub(turns)..].to_vec(),
+            has_older_turns: self.has_older_turns || self.turns.len() > turns,
+            active: self.active.clone(),
+            steering: self.steering.clone(),
+            queued: self.queued.clone(),
+            draft: self.draft.clone(),
+            is_read: self.is_read,
+            is_archived: self.is_archived,
+            modified_at: self.modified_at,
+            touched_at: self.touched_at,
         }
     }
 
@@ -201,6 +328,8 @@ pub struct NewSession {
     pub provider: ProviderId,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<SessionConfig>,
 }
 
 impl Session {
@@ -211,7 +340,7 @@ impl Session {
 
     /// A session as it stands at its creation: its main chat is there, its agent is not.
     pub fn new(new: &NewSession, at: Timestamp) -> Self {
-        let chat = Chat::new(ChatId::from(Self::MAIN_CHAT), at);
+        let chat = Chat { title: Self::UNTITLED.to_owned(), ..Chat::new(ChatId::from(Self::MAIN_CHAT), at) };
         Self {
             id: new.id.clone(),
             uri: new.uri.clone(),
@@ -224,31 +353,17 @@ impl Session {
             is_archived: false,
             created_at: at,
             modified_at: at,
-            catalogue: vec![ChatRow {
-                chat: chat.id.clone(),
-                title: chat.title.clone(),
-                status: chat.status(),
-                modified_at: chat.modified_at,
-            }],
+            catalogue: vec![chat.row()],
             chats: vec![chat],
             input_needed: Vec::new(),
+            active_clients: Vec::new(),
+            config: new.config.clone(),
         }
     }
 
     /// A copy with at most the newest `turns` finished turns of each chat. Turns are shared, so it costs what is
     /// copied of the rest: the running turn, above all.
     pub fn with_newest_turns(&self, turns: usize) -> Self {
-        let newest = |chat: &Chat| Chat {
-            id: chat.id.clone(),
-            title: chat.title.clone(),
-            turns: chat.turns[chat.turns.len().saturating_sub(turns)..].to_vec(),
-            has_older_turns: chat.has_older_turns || chat.turns.len() > turns,
-            active: chat.active.clone(),
-            steering: chat.steering.clone(),
-            queued: chat.queued.clone(),
-            draft: chat.draft.clone(),
-            modified_at: chat.modified_at,
-        };
         Self {
             id: self.id.clone(),
             uri: self.uri.clone(),
@@ -261,14 +376,21 @@ impl Session {
             is_archived: self.is_archived,
             created_at: self.created_at,
             modified_at: self.modified_at,
-            chats: self.chats.iter().map(newest).collect(),
+            chats: self.chats.iter().map(|chat| chat.with_newest_turns(turns)).collect(),
             catalogue: self.catalogue.clone(),
             input_needed: self.input_needed.clone(),
+            active_clients: self.active_clients.clone(),
+            config: self.config.clone(),
         }
     }
 
     pub fn chat(&self, id: &ChatId) -> Option<&Chat> {
         self.chats.iter().find(|chat| chat.id == *id)
+    }
+
+    /// Whether a turn of this id is in any chat. Turns are told apart by their ids alone, whatever chat they are in.
+    pub fn has_turn(&self, id: &TurnId) -> bool {
+        self.chats.iter().any(|chat| chat.has_turn(id))
     }
 
     pub fn chat_mut(&mut self, id: &ChatId) -> Option<&mut Chat> {

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::{Decision, Gated, Verdict};
 use crate::ids::*;
+use crate::input::*;
 
 /// What a person, or something on a person's behalf, sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,12 +18,18 @@ pub struct Message {
     pub origin: MessageOrigin,
     /// The model this message asks for; without one, the session's.
     pub model: Option<ModelId>,
+    /// What its dialect said beyond this, as it came. Nothing here looks into it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Extra>,
 }
+
+/// What came with something and is kept for those who understand it: members of a JSON object.
+pub type Extra = serde_json::Map<String, serde_json::Value>;
 
 impl Message {
     /// A plain message of a person.
     pub fn user(text: impl Into<String>) -> Self {
-        Self { text: text.into(), attachments: Vec::new(), origin: MessageOrigin::User, model: None }
+        Self { text: text.into(), attachments: Vec::new(), origin: MessageOrigin::User, model: None, extra: None }
     }
 }
 
@@ -109,23 +117,6 @@ impl ErrorInfo {
     }
 }
 
-/// A question of the agent to the person, and the answer once there is one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InputRequest {
-    pub id: RequestId,
-    pub question: String,
-    pub response: Option<InputResponse>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum InputResponse {
-    Accept { text: String },
-    Decline,
-    Cancel,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -136,10 +127,49 @@ pub struct ToolCall {
     /// The language of the input, where it is code.
     pub language: Option<String>,
     pub invocation_message: String,
+    /// What the call is for, where the agent said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intention: Option<String>,
+    /// The client that runs this call; without one, the agent does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientId>,
     pub input: Option<String>,
+    /// Why the call may run, once it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmed>,
+    /// What the call has put out so far, while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<ToolOutput>,
     pub status: ToolCallStatus,
     /// The how-manieth call of its turn to become ready: the order in which it ran.
     pub ready_rank: Option<u32>,
+    /// What the call was when it became ready, where that has changed since: version 1 hears of it only then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced: Option<Box<Invocation>>,
+}
+
+/// What a call is about to do, in words and as its input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Invocation {
+    pub message: String,
+    pub input: Option<String>,
+}
+
+impl ToolCall {
+    /// Says anew what the call is about to do, and keeps what was said first.
+    fn restate(&mut self, message: Option<&String>, input: Option<&String>) {
+        let was = Invocation { message: self.invocation_message.clone(), input: self.input.clone() };
+        if let Some(message) = message {
+            self.invocation_message.clone_from(message);
+        }
+        if let Some(input) = input {
+            self.input = Some(input.clone());
+        }
+        if self.announced.is_none() && (self.invocation_message != was.message || self.input != was.input) {
+            self.announced = Some(Box::new(was));
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,14 +190,69 @@ pub enum ToolCallStatus {
     Running,
     PendingResultConfirmation(ToolResult),
     Completed(ToolResult),
-    Cancelled(CancelReason),
+    Cancelled(Cancellation),
+}
+
+impl ToolCallStatus {
+    /// Whether a person is asked.
+    pub fn waits_for_person(&self) -> bool {
+        matches!(self, ToolCallStatus::PendingConfirmation(_) | ToolCallStatus::PendingResultConfirmation(_))
+    }
+}
+
+/// Why a call came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cancellation {
+    pub reason: CancelReason,
+    /// The option that was chosen, where there were any.
+    pub option: Option<PermissionOption>,
+    /// What the person said to it, as its dialect has it.
+    pub extra: Option<Extra>,
+}
+
+impl From<CancelReason> for Cancellation {
+    fn from(reason: CancelReason) -> Self {
+        Self { reason, option: None, extra: None }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CancelReason {
     Denied,
+    /// Passed over rather than refused.
+    Skipped,
     ResultDenied,
+}
+
+/// Why a call may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmed {
+    pub by: ConfirmedBy,
+    /// The option that was chosen, where there were any.
+    pub option: Option<PermissionOption>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ConfirmedBy {
+    /// Nobody had to be asked.
+    NotNeeded,
+    /// A person said so.
+    Person,
+    /// A standing rule said so.
+    Setting,
+}
+
+/// What a call puts out: its text, and the whole where it is more than text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolOutput {
+    pub text: String,
+    /// Pieces of output as the dialect of whoever ran the call has them.
+    pub pieces: Option<Vec<serde_json::Value>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,6 +262,9 @@ pub struct ToolResult {
     pub past_tense_message: String,
     /// The output, or its beginning where the whole is stored as content.
     pub output: Option<String>,
+    /// What else the result says, as the dialect of whoever ran the call has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Extra>,
 }
 
 /// What a person is asked to allow.
@@ -188,6 +276,24 @@ pub struct PermissionRequest {
     pub path: Option<String>,
     pub full_command_text: Option<String>,
     pub intention: Option<String>,
+    /// The question in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The answers to choose from; without any, yes and no.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<PermissionOption>,
+    /// Whether the person may change the call's input before it runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
+}
+
+/// One of the answers to a permission request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionOption {
+    pub id: String,
+    pub label: String,
+    pub allows: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,7 +377,10 @@ pub struct ActiveTurn {
     pub id: TurnId,
     pub message: Message,
     pub usage: Option<Usage>,
+    /// When it started, as whoever started it says.
     pub started_at: Timestamp,
+    /// When it started by the host's clock: what its duration is measured from.
+    begun_at: Timestamp,
     parts: Vec<Part>,
     part_index: HashMap<PartId, usize>,
     tool_index: HashMap<ToolCallId, usize>,
@@ -297,12 +406,13 @@ impl PartialEq for ActiveTurn {
 impl Eq for ActiveTurn {}
 
 impl ActiveTurn {
-    pub fn new(id: TurnId, message: Message, started_at: Timestamp) -> Self {
+    pub fn new(id: TurnId, message: Message, started_at: Timestamp, begun_at: Timestamp) -> Self {
         Self {
             id,
             message,
             usage: None,
             started_at,
+            begun_at,
             parts: Vec::new(),
             part_index: HashMap::new(),
             tool_index: HashMap::new(),
@@ -316,6 +426,11 @@ impl ActiveTurn {
 
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// How long it has run, in milliseconds by the host's clock.
+    pub fn duration_at(&self, now: Timestamp) -> u64 {
+        now.0.saturating_sub(self.begun_at.0)
     }
 
     pub fn has_part(&self, id: &PartId) -> bool {
@@ -369,6 +484,14 @@ impl ActiveTurn {
         self.open_requests > 0
     }
 
+    /// Whether a client has to run a call before the turn goes on.
+    pub fn waits_for_client(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::ToolCall(call) => call.client.is_some() && call.status == ToolCallStatus::Running,
+            _ => false,
+        })
+    }
+
     pub(crate) fn push(&mut self, part: Part) {
         let at = self.parts.len();
         match &part {
@@ -386,12 +509,14 @@ impl ActiveTurn {
                 self.tool_index.insert(call.id.clone(), at);
                 if let ToolCallStatus::PendingConfirmation(pending) = &call.status {
                     self.request_index.insert(pending.id.clone(), at);
+                }
+                if call.status.waits_for_person() {
                     self.open_requests += 1;
                 }
             }
             Part::InputRequest(input) => {
                 self.request_index.insert(input.id.clone(), at);
-                if input.response.is_none() {
+                if input.outcome.is_none() {
                     self.open_requests += 1;
                 }
             }
@@ -428,38 +553,90 @@ impl ActiveTurn {
     }
 
     /// Puts a gate before a call and remembers the question.
-    pub(crate) fn gate(&mut self, call: &ToolCallId, request: &PermissionRequest) {
-        let Some(&at) = self.tool_index.get(call) else { return };
+    pub(crate) fn gate(&mut self, gated: &Gated) {
+        let Some(&at) = self.tool_index.get(&gated.call) else { return };
         let Some(Part::ToolCall(call)) = self.parts.get_mut(at) else { return };
         if !matches!(call.status, ToolCallStatus::Ready | ToolCallStatus::Running) {
             return;
         }
-        call.status = ToolCallStatus::PendingConfirmation(request.clone());
-        self.request_index.insert(request.id.clone(), at);
+        call.restate(gated.invocation_message.as_ref(), gated.input.as_ref());
+        if gated.request.intention.is_some() {
+            call.intention.clone_from(&gated.request.intention);
+        }
+        call.confirmed = None;
+        call.output = None;
+        call.status = ToolCallStatus::PendingConfirmation(gated.request.clone());
+        self.request_index.insert(gated.request.id.clone(), at);
         self.open_requests += 1;
     }
 
     /// Moves a call off its gate.
-    pub(crate) fn ungate(&mut self, call: &ToolCallId, request: &RequestId, next: ToolCallStatus) {
+    pub(crate) fn ungate(&mut self, call: &ToolCallId, request: &RequestId, verdict: &Verdict) {
         let Some(call) = self.tool_call_mut(call) else { return };
-        match &call.status {
-            ToolCallStatus::PendingConfirmation(pending) if pending.id == *request => call.status = next,
+        let option = match &call.status {
+            ToolCallStatus::PendingConfirmation(pending) if pending.id == *request => {
+                pending.options.iter().find(|option| Some(&option.id) == verdict.option.as_ref()).cloned()
+            }
             _ => return,
-        }
+        };
+        call.status = match verdict.decision {
+            Decision::Approved => {
+                // What was not there cannot be edited.
+                if call.input.is_some() {
+                    call.restate(None, verdict.edited_input.as_ref());
+                }
+                call.confirmed = Some(Confirmed { by: verdict.by, option });
+                ToolCallStatus::Running
+            }
+            Decision::Denied => ToolCallStatus::Cancelled(Cancellation {
+                reason: if verdict.skipped { CancelReason::Skipped } else { CancelReason::Denied },
+                option,
+                extra: verdict.extra.clone(),
+            }),
+        };
         self.open_requests -= 1;
     }
 
-    pub(crate) fn answer(&mut self, request: &RequestId, response: &InputResponse) {
-        let Some(&at) = self.request_index.get(request) else { return };
-        let Some(Part::InputRequest(input)) = self.parts.get_mut(at) else { return };
-        if input.response.is_none() {
-            input.response = Some(response.clone());
+    /// A call has run; its result waits for a person, or is there.
+    pub(crate) fn complete(&mut self, call: &ToolCallId, next: ToolCallStatus) {
+        let asks = next.waits_for_person();
+        let Some(call) = self.tool_call_mut(call) else { return };
+        if call.status == ToolCallStatus::Running {
+            call.status = next;
+            call.output = None;
+            self.open_requests += usize::from(asks);
+        }
+    }
+
+    /// A person has said whether a result may be seen.
+    pub(crate) fn release(&mut self, call: &ToolCallId, next: ToolCallStatus) {
+        let Some(call) = self.tool_call_mut(call) else { return };
+        if matches!(call.status, ToolCallStatus::PendingResultConfirmation(_)) {
+            call.status = next;
             self.open_requests -= 1;
         }
     }
 
+    /// The open input request of this id.
+    pub(crate) fn open_input_mut(&mut self, request: &RequestId) -> Option<&mut InputRequest> {
+        match self.parts.get_mut(*self.request_index.get(request)?) {
+            Some(Part::InputRequest(input)) if input.outcome.is_none() => Some(input),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn answer(&mut self, request: &RequestId, outcome: InputOutcome, answers: &Answers) {
+        let Some(input) = self.open_input_mut(request) else { return };
+        input.answers.extend(answers.iter().map(|(question, answer)| (question.clone(), answer.clone())));
+        input.outcome = Some(outcome);
+        self.open_requests -= 1;
+    }
+
     /// The turn as it stands when it is over.
-    pub(crate) fn finish(mut self, outcome: Outcome, error: Option<&ErrorInfo>, ended_at: Timestamp) -> Turn {
+    ///
+    /// Its time runs from the start that was claimed: a clock that is off shifts the turn and leaves its length.
+    pub(crate) fn finish(mut self, outcome: Outcome, error: Option<&ErrorInfo>, duration: u64) -> Turn {
+        let ended_at = Timestamp(self.started_at.0.saturating_add(duration));
         if let Some(error) = error {
             self.parts.push(Part::Error(error.clone()));
         }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::event::*;
 use crate::ids::*;
+use crate::input::*;
 use crate::mirror;
 use crate::state::*;
 use crate::turn::*;
@@ -18,6 +19,8 @@ pub enum Command {
         chat: ChatId,
         turn: TurnId,
         message: Message,
+        /// When whoever sends this says that the turn started.
+        started_at: Option<Timestamp>,
     },
     CancelTurn {
         chat: ChatId,
@@ -26,18 +29,68 @@ pub enum Command {
     ResolvePermission {
         chat: ChatId,
         turn: TurnId,
-        request: RequestId,
+        question: PermissionQuestion,
+        verdict: Verdict,
+    },
+    /// Whether the agent may see a call's result.
+    ConfirmResult {
+        chat: ChatId,
+        turn: TurnId,
+        call: ToolCallId,
         decision: Decision,
+    },
+    /// A client has run a call of its own.
+    CompleteClientCall {
+        chat: ChatId,
+        turn: TurnId,
+        call: ToolCallId,
+        result: ToolResult,
+        /// Whether a person is to be asked before the agent sees it.
+        ask: bool,
+    },
+    /// What a client's own call has put out so far.
+    ReportClientOutput {
+        chat: ChatId,
+        turn: TurnId,
+        call: ToolCallId,
+        output: ToolOutput,
     },
     AnswerInput {
         chat: ChatId,
         request: RequestId,
-        response: InputResponse,
+        outcome: InputOutcome,
+        answers: Answers,
+    },
+    DraftAnswer {
+        chat: ChatId,
+        request: RequestId,
+        question: QuestionId,
+        answer: Option<Answer>,
     },
     ChangeModel(ModelId),
     ChangeTitle(String),
     SetRead(bool),
     SetArchived(bool),
+    SetChatRead {
+        chat: ChatId,
+        read: bool,
+    },
+    SetChatArchived {
+        chat: ChatId,
+        archived: bool,
+    },
+    AddChat {
+        chat: ChatId,
+        uri: String,
+    },
+    /// Takes a chat away, where no turn of it runs.
+    RemoveChat(ChatId),
+    SetActiveClient(ActiveClient),
+    RemoveActiveClient(ClientId),
+    ChangeConfig {
+        values: Extra,
+        replace: bool,
+    },
     SetSteering {
         chat: ChatId,
         message: PendingMessage,
@@ -62,6 +115,20 @@ pub enum Command {
         chat: ChatId,
         draft: Option<Message>,
     },
+    /// Starts what waits longest, where nothing runs.
+    StartWaiting {
+        chat: ChatId,
+    },
+    /// The agent takes up the message for its running turn.
+    TakeSteering {
+        chat: ChatId,
+    },
+    /// Ends a turn because the host stops: what waits goes on waiting.
+    StopTurn {
+        chat: ChatId,
+        turn: TurnId,
+        error: ErrorInfo,
+    },
     /// What an agent or the host reports to have happened in a chat.
     Report {
         chat: ChatId,
@@ -69,6 +136,30 @@ pub enum Command {
     },
     /// What the host reports of the session itself.
     ReportSession(SessionEvent),
+}
+
+impl Command {
+    /// Whether this is for agents and the host alone.
+    fn is_of_the_host(&self) -> bool {
+        matches!(
+            self,
+            Command::Report { .. }
+                | Command::ReportSession(_)
+                | Command::StopTurn { .. }
+                | Command::StartWaiting { .. }
+                | Command::TakeSteering { .. }
+                | Command::AddChat { .. }
+                | Command::RemoveChat(_)
+        )
+    }
+}
+
+/// How a question about a tool call is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionQuestion {
+    Request(RequestId),
+    /// Whatever is asked about this call now.
+    About(ToolCallId),
 }
 
 /// On whose behalf a command comes.
@@ -105,6 +196,14 @@ pub enum Rejection {
     PartClosed(PartId),
     DuplicatePart,
     ToolCall { call: ToolCallId, problem: &'static str },
+    UnknownQuestion(QuestionId),
+    Unanswered(QuestionId),
+    UnknownOption(String),
+    DuplicateChat(ChatId),
+    TooManyChats,
+    MainChat,
+    TooManyClients,
+    NoConfig,
     NotYours,
 }
 
@@ -131,6 +230,14 @@ impl fmt::Display for Rejection {
             Rejection::PartClosed(part) => write!(f, "part {part} takes no more of this"),
             Rejection::DuplicatePart => f.write_str("the turn has a part of this id already"),
             Rejection::ToolCall { call, problem } => write!(f, "tool call {call} {problem}"),
+            Rejection::UnknownQuestion(question) => write!(f, "there is no question {question} in this request"),
+            Rejection::Unanswered(question) => write!(f, "question {question} must be answered first"),
+            Rejection::UnknownOption(option) => write!(f, "{option} is none of the options"),
+            Rejection::DuplicateChat(chat) => write!(f, "the session has a chat {chat} already"),
+            Rejection::TooManyChats => write!(f, "the session has {MAX_CHATS} chats already"),
+            Rejection::MainChat => f.write_str("the main chat stays as long as its session: dispose that instead"),
+            Rejection::TooManyClients => write!(f, "{MAX_ACTIVE_CLIENTS} clients take part already"),
+            Rejection::NoConfig => f.write_str("the session has no settings"),
             Rejection::NotYours => f.write_str("only the host may do this"),
         }
     }
@@ -140,9 +247,13 @@ impl std::error::Error for Rejection {}
 
 /// How many messages may wait in one chat.
 pub const MAX_QUEUED: usize = 1_000;
+/// How many chats a session may have.
+pub const MAX_CHATS: usize = 100;
+/// How many clients may take part in a session.
+pub const MAX_ACTIVE_CLIENTS: usize = 100;
 
-/// What an accepted command makes happen, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an accepted command makes happen, in order. Nothing, where everything is as the command wants it already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     pub events: Vec<Event>,
 }
@@ -159,13 +270,15 @@ pub fn advance(
     now: Timestamp,
 ) -> Result<Batch, Rejection> {
     let mut batch = validate(Tip { session, agent }, command, who, now)?;
-    let mut mirrored = false;
+    let (mut mirrored, mut unread) = (false, false);
     for event in &batch.events {
         session.apply(event);
         mirrored |= mirror::may_concern(&event.change);
+        unread |= mirror::makes_unread(&event.change);
     }
     if mirrored {
-        for due in mirror::due(session) {
+        let unread = (unread && session.is_read).then_some(SessionEvent::ReadChanged(false));
+        for due in unread.into_iter().chain(mirror::due(session)) {
             let event = Event { at: now, change: Change::Session(session.id.clone(), due) };
             session.apply(&event);
             batch.events.push(event);
@@ -177,10 +290,12 @@ pub fn advance(
 /// Checks a command against the tip and gives what it makes happen.
 pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Result<Batch, Rejection> {
     let session = tip.session;
-    let from_client = matches!(who, Who::Client(_));
+    if matches!(who, Who::Client(_)) && command.is_of_the_host() {
+        return Err(Rejection::NotYours);
+    }
     let mut out = Out { session, now, events: Vec::new() };
     match command {
-        Command::StartTurn { chat, turn, message } => {
+        Command::StartTurn { chat, turn, message, started_at } => {
             out.must_be_usable()?;
             let state = out.chat(&chat)?;
             if turn.as_str().is_empty() {
@@ -190,38 +305,89 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if let Some(active) = &state.active {
                 return Err(Rejection::TurnInProgress(active.id.clone()));
             }
-            if state.has_turn(&turn) {
+            if session.has_turn(&turn) {
                 return Err(Rejection::DuplicateTurn(turn));
             }
             out.must_have_model(tip.agent, message.model.as_ref())?;
-            out.chat_event(&chat, ChatEvent::TurnStarted { turn, message });
+            out.chat_event(&chat, ChatEvent::TurnStarted { turn, message, started_at, queued: None });
         }
         Command::CancelTurn { chat, turn } => {
-            let state = out.active_chat(&chat, &turn)?;
-            out.end_turn(&chat, state, ChatEvent::TurnCancelled { turn });
+            let (state, active) = out.running(&chat, &turn)?;
+            out.end_turn(&chat, active, ChatEvent::TurnCancelled { turn, duration: None });
+            out.start_waiting(&chat, state);
         }
-        Command::ResolvePermission { chat, turn, request, decision } => {
-            let state = out.active_chat(&chat, &turn)?;
-            let Some(active) = state.active_turn(&turn) else { return Err(Rejection::TurnNotActive(turn)) };
-            match active.call_waiting_for(&request) {
-                Some(call) => {
-                    let call = call.id.clone();
-                    out.chat_event(&chat, ChatEvent::ToolCallConfirmed { turn, call, request, decision });
-                }
-                None if active.knows_request(&request) => return Err(Rejection::AlreadyAnswered(request)),
-                None => return Err(Rejection::UnknownRequest(request)),
+        Command::StopTurn { chat, turn, error } => {
+            let (_, active) = out.running(&chat, &turn)?;
+            out.end_turn(&chat, active, ChatEvent::TurnFailed { turn, duration: None, error });
+        }
+        Command::StartWaiting { chat } => {
+            let state = out.chat(&chat)?;
+            if state.active.is_none() {
+                out.start_waiting(&chat, state);
             }
         }
-        Command::AnswerInput { chat, request, response } => {
-            let state = out.chat(&chat)?;
-            let asked = state.active.as_deref().and_then(|active| Some((active, active.input_request(&request)?)));
-            match asked {
-                Some((_, input)) if input.response.is_some() => return Err(Rejection::AlreadyAnswered(request)),
-                Some((active, _)) => {
-                    let turn = active.id.clone();
-                    out.chat_event(&chat, ChatEvent::InputAnswered { turn, request, response });
+        Command::TakeSteering { chat } => {
+            if let Some(steering) = &out.chat(&chat)?.steering {
+                out.chat_event(&chat, ChatEvent::SteeringRemoved(steering.id.clone()));
+            }
+        }
+        Command::ResolvePermission { chat, turn, question, verdict } => {
+            let (_, active) = out.running(&chat, &turn)?;
+            let (call, pending) = asked_about(active, &question)?;
+            if let Some(option) = &verdict.option {
+                match pending.options.iter().find(|known| known.id == *option) {
+                    Some(known) if known.allows == (verdict.decision == Decision::Approved) => {}
+                    Some(_) | None => return Err(Rejection::UnknownOption(option.clone())),
                 }
-                None => return Err(Rejection::UnknownRequest(request)),
+            }
+            if verdict.edited_input.is_some() && !pending.editable {
+                return Err(Rejection::ToolCall { call: call.id.clone(), problem: "takes no other input" });
+            }
+            let (call, request) = (call.id.clone(), pending.id.clone());
+            out.chat_event(&chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict });
+        }
+        Command::ConfirmResult { chat, turn, call, decision } => {
+            let (_, active) = out.running(&chat, &turn)?;
+            let status = active.tool_call(&call).map(|call| &call.status);
+            let Some(ToolCallStatus::PendingResultConfirmation(result)) = status else {
+                return Err(Rejection::ToolCall { call, problem: "has no result that waits" });
+            };
+            let result = result.clone();
+            out.chat_event(&chat, ChatEvent::ToolCallResultConfirmed { turn, call, result, decision });
+        }
+        Command::CompleteClientCall { chat, turn, call, result, ask } => {
+            out.must_run_it(&chat, &turn, &call, who)?;
+            let event = match ask {
+                true => ChatEvent::ToolCallResultGated { turn, call, result },
+                false => ChatEvent::ToolCallCompleted { turn, call, result },
+            };
+            out.chat_event(&chat, event);
+        }
+        Command::ReportClientOutput { chat, turn, call, output } => {
+            out.must_run_it(&chat, &turn, &call, who)?;
+            out.chat_event(&chat, ChatEvent::ToolCallOutput { turn, call, output });
+        }
+        Command::AnswerInput { chat, request, outcome, answers } => {
+            let (turn, input) = out.open_input(&chat, &request)?;
+            if let Some(unknown) = answers.keys().find(|id| !input.questions.iter().any(|known| known.id == **id)) {
+                return Err(Rejection::UnknownQuestion(unknown.clone()));
+            }
+            if outcome == InputOutcome::Accepted
+                && let Some(question) = input.unanswered(&answers)
+            {
+                return Err(Rejection::Unanswered(question.id.clone()));
+            }
+            let turn = turn.clone();
+            out.chat_event(&chat, ChatEvent::InputAnswered { turn, request, outcome, answers });
+        }
+        Command::DraftAnswer { chat, request, question, answer } => {
+            let (turn, input) = out.open_input(&chat, &request)?;
+            if !input.questions.iter().any(|known| known.id == question) {
+                return Err(Rejection::UnknownQuestion(question));
+            }
+            if input.answers.get(&question) != answer.as_ref() {
+                let turn = turn.clone();
+                out.chat_event(&chat, ChatEvent::InputAnswerChanged { turn, request, question, answer });
             }
         }
         Command::ChangeModel(model) => {
@@ -229,14 +395,83 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.must_have_model(tip.agent, Some(&model))?;
             out.session_event(SessionEvent::ModelChanged(model));
         }
+        Command::ChangeTitle(title) if title == session.title => {}
         Command::ChangeTitle(title) => out.session_event(SessionEvent::TitleChanged(title)),
+        Command::SetRead(read) if read == session.is_read => {}
         Command::SetRead(read) => out.session_event(SessionEvent::ReadChanged(read)),
+        Command::SetArchived(archived) if archived == session.is_archived => {}
         Command::SetArchived(archived) => out.session_event(SessionEvent::ArchivedChanged(archived)),
+        Command::SetChatRead { chat, read } => {
+            if out.chat(&chat)?.is_read != read {
+                out.chat_event(&chat, ChatEvent::ChatReadChanged(read));
+            }
+        }
+        Command::SetChatArchived { chat, archived } => {
+            if out.chat(&chat)?.is_archived != archived {
+                out.chat_event(&chat, ChatEvent::ChatArchivedChanged(archived));
+            }
+        }
+        Command::AddChat { chat, uri } => {
+            out.must_be_usable()?;
+            if chat.as_str().is_empty() {
+                return Err(Rejection::EmptyId);
+            }
+            if session.chat(&chat).is_some() {
+                return Err(Rejection::DuplicateChat(chat));
+            }
+            if session.chats.len() >= MAX_CHATS {
+                return Err(Rejection::TooManyChats);
+            }
+            let row = Chat { uri: Some(uri), ..Chat::new(chat, now) }.row();
+            out.session_event(SessionEvent::ChatAdded(row));
+        }
+        Command::RemoveChat(chat) => {
+            let state = out.chat(&chat)?;
+            if session.chats.first().is_some_and(|main| main.id == chat) {
+                return Err(Rejection::MainChat);
+            }
+            if let Some(active) = &state.active {
+                return Err(Rejection::TurnInProgress(active.id.clone()));
+            }
+            out.session_event(SessionEvent::ChatRemoved(chat));
+        }
+        Command::SetActiveClient(client) => {
+            must_be_themselves(who, &client.client)?;
+            match session.active_clients.iter().find(|mine| mine.client == client.client) {
+                Some(mine) if *mine == client => {}
+                None if session.active_clients.len() >= MAX_ACTIVE_CLIENTS => return Err(Rejection::TooManyClients),
+                Some(_) | None => out.session_event(SessionEvent::ActiveClientSet(client)),
+            }
+        }
+        Command::RemoveActiveClient(client) => {
+            must_be_themselves(who, &client)?;
+            if session.active_clients.iter().any(|mine| mine.client == client) {
+                out.session_event(SessionEvent::ActiveClientRemoved(client));
+            }
+        }
+        Command::ChangeConfig { values, replace } => {
+            let config = session.config.as_ref().ok_or(Rejection::NoConfig)?;
+            if config.changed(&values, replace) != config.values {
+                out.session_event(SessionEvent::ConfigChanged { values, replace });
+            }
+        }
         Command::SetSteering { chat, message } => {
             out.must_be_usable()?;
-            out.chat(&chat)?;
+            let state = out.chat(&chat)?;
+            if message.id.as_str().is_empty() {
+                return Err(Rejection::EmptyId);
+            }
             must_be_theirs(who, &message.message)?;
-            out.chat_event(&chat, ChatEvent::SteeringSet(message));
+            out.must_have_model(tip.agent, message.message.model.as_ref())?;
+            if state.steering.as_ref() == Some(&message) {
+                return Ok(Batch::default());
+            }
+            out.chat_event(&chat, ChatEvent::SteeringSet(message.clone()));
+            // Where nothing runs that it could steer, it is a turn of its own.
+            if state.active.is_none() {
+                out.chat_event(&chat, ChatEvent::SteeringRemoved(message.id.clone()));
+                out.start_message(&chat, &message);
+            }
         }
         Command::RemoveSteering { chat, id } => {
             if out.chat(&chat)?.steering.as_ref().is_none_or(|steering| steering.id != id) {
@@ -255,10 +490,14 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 return Err(Rejection::QueueFull);
             }
             out.must_have_model(tip.agent, message.message.model.as_ref())?;
-            let idle = state.active.is_none() && state.queued.is_empty();
+            if state.queued.contains(&message) {
+                return Ok(Batch::default());
+            }
             out.chat_event(&chat, ChatEvent::QueuedSet(message.clone()));
-            if idle {
-                out.start_queued(&chat, state, &message);
+            // It is a turn at once where nothing runs and nothing waits before it.
+            if state.active.is_none() && state.steering.is_none() && state.queued.is_empty() {
+                out.chat_event(&chat, ChatEvent::QueuedRemoved(message.id.clone()));
+                out.start_message(&chat, &message);
             }
         }
         Command::Dequeue { chat, id } => {
@@ -272,24 +511,31 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if let Some(unknown) = order.iter().find(|id| !state.queued.iter().any(|queued| queued.id == **id)) {
                 return Err(Rejection::UnknownPending(unknown.clone()));
             }
-            out.chat_event(&chat, ChatEvent::QueueReordered(order));
+            // What the order does not name comes behind, so only a beginning can be in order already.
+            if !state.queued.iter().map(|queued| &queued.id).take(order.len()).eq(order.iter()) {
+                out.chat_event(&chat, ChatEvent::QueueReordered(order));
+            }
         }
         Command::SetDraft { chat, draft } => {
-            out.chat(&chat)?;
-            out.chat_event(&chat, ChatEvent::DraftChanged(draft));
+            if let Some(draft) = &draft {
+                must_be_theirs(who, draft)?;
+            }
+            if out.chat(&chat)?.draft != draft {
+                out.chat_event(&chat, ChatEvent::DraftChanged(draft));
+            }
         }
-        Command::Report { .. } | Command::ReportSession(_) if from_client => return Err(Rejection::NotYours),
         Command::Report { chat, event } => {
-            let state = match event.turn() {
-                Some(turn) => out.active_chat(&chat, turn)?,
+            let (state, active) = match event.turn() {
+                Some(turn) => out.running(&chat, turn)?,
                 None => return Err(Rejection::NotYours),
             };
-            if let Some(active) = state.active.as_deref() {
-                check_report(active, &event)?;
-            }
-            match event {
-                event if event.ends_turn() => out.end_turn(&chat, state, event),
-                event => out.chat_event(&chat, event),
+            check_report(active, &event)?;
+            let event = completed(active, event);
+            if event.ends_turn() {
+                out.end_turn(&chat, active, event);
+                out.start_waiting(&chat, state);
+            } else {
+                out.chat_event(&chat, event);
             }
         }
         Command::ReportSession(event) => {
@@ -299,7 +545,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 // They follow from the chats, and nobody reports them.
                 SessionEvent::ChatRowChanged(_)
                 | SessionEvent::InputNeededSet(_)
-                | SessionEvent::InputNeededRemoved(_) => return Err(Rejection::NotYours),
+                | SessionEvent::InputNeededRemoved { .. }
+                // Chats come and go by commands of their own, which look whether they may.
+                | SessionEvent::ChatAdded(_)
+                | SessionEvent::ChatRemoved(_) => return Err(Rejection::NotYours),
                 SessionEvent::Created(_)
                 | SessionEvent::CreationFailed(_)
                 | SessionEvent::Listed
@@ -307,7 +556,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 | SessionEvent::TitleChanged(_)
                 | SessionEvent::ModelChanged(_)
                 | SessionEvent::ReadChanged(_)
-                | SessionEvent::ArchivedChanged(_) => {}
+                | SessionEvent::ArchivedChanged(_)
+                | SessionEvent::ActiveClientSet(_)
+                | SessionEvent::ActiveClientRemoved(_)
+                | SessionEvent::ConfigChanged { .. } => {}
             }
             out.session_event(event);
         }
@@ -320,6 +572,35 @@ fn must_be_theirs(who: &Who, message: &Message) -> Result<(), Rejection> {
     match who {
         Who::Client(_) if message.origin != MessageOrigin::User => Err(Rejection::OnlyUserMessages),
         Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+    }
+}
+
+/// A client speaks of itself only.
+fn must_be_themselves(who: &Who, client: &ClientId) -> Result<(), Rejection> {
+    match who {
+        Who::Client(who) if who != client => Err(Rejection::NotYours),
+        Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+    }
+}
+
+/// The call that a question is about, and what is asked.
+fn asked_about<'a>(
+    active: &'a ActiveTurn,
+    question: &PermissionQuestion,
+) -> Result<(&'a ToolCall, &'a PermissionRequest), Rejection> {
+    let call = match question {
+        PermissionQuestion::Request(request) => match active.call_waiting_for(request) {
+            Some(call) => call,
+            None if active.knows_request(request) => return Err(Rejection::AlreadyAnswered(request.clone())),
+            None => return Err(Rejection::UnknownRequest(request.clone())),
+        },
+        PermissionQuestion::About(call) => {
+            active.tool_call(call).ok_or_else(|| Rejection::ToolCall { call: call.clone(), problem: "is unknown" })?
+        }
+    };
+    match &call.status {
+        ToolCallStatus::PendingConfirmation(pending) => Ok((call, pending)),
+        _ => Err(Rejection::ToolCall { call: call.id.clone(), problem: "does not wait for an answer" }),
     }
 }
 
@@ -354,21 +635,31 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
             Some(_) => Err(Rejection::DuplicatePart),
             None => Ok(()),
         },
-        ChatEvent::ToolCallInputDelta { call, .. }
-        | ChatEvent::ToolCallReady { call: NewToolCall { id: call, .. }, .. } => {
+        ChatEvent::ToolCallInputDelta { call, .. } => {
             call_in(call, |status| *status == ToolCallStatus::Streaming, "is past its beginning")
         }
-        ChatEvent::ToolCallGated { call, request, .. } => {
-            if active.knows_request(&request.id) {
-                return Err(Rejection::AlreadyAnswered(request.id.clone()));
+        ChatEvent::ToolCallReady { call, .. } => {
+            call_in(&call.id, |status| *status == ToolCallStatus::Streaming, "is past its beginning")?;
+            match active.tool_call(&call.id) {
+                Some(begun) if !call.is(begun) => {
+                    Err(Rejection::ToolCall { call: call.id.clone(), problem: "has another name now" })
+                }
+                Some(_) | None => Ok(()),
+            }
+        }
+        ChatEvent::ToolCallGated { gated, .. } => {
+            if active.knows_request(&gated.request.id) {
+                return Err(Rejection::AlreadyAnswered(gated.request.id.clone()));
             }
             call_in(
-                call,
+                &gated.call,
                 |status| matches!(status, ToolCallStatus::Ready | ToolCallStatus::Running),
                 "cannot be asked about now",
             )
         }
-        ChatEvent::ToolCallCompleted { call, .. } | ChatEvent::ToolCallResultGated { call, .. } => {
+        ChatEvent::ToolCallCompleted { call, .. }
+        | ChatEvent::ToolCallResultGated { call, .. }
+        | ChatEvent::ToolCallOutput { call, .. } => {
             call_in(call, |status| *status == ToolCallStatus::Running, "is not running")
         }
         ChatEvent::ToolCallResultConfirmed { call, .. } => call_in(
@@ -377,7 +668,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
             "has no result that waits",
         ),
         ChatEvent::InputRequested { request, .. } => {
-            if active.knows_request(request) {
+            if active.knows_request(&request.id) {
                 Err(Rejection::DuplicatePart)
             } else {
                 Ok(())
@@ -390,7 +681,10 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         // A person's doing, or the queue's: they have commands of their own.
         ChatEvent::TurnStarted { .. }
         | ChatEvent::ToolCallConfirmed { .. }
+        | ChatEvent::InputAnswerChanged { .. }
         | ChatEvent::InputAnswered { .. }
+        | ChatEvent::ChatReadChanged(_)
+        | ChatEvent::ChatArchivedChanged(_)
         | ChatEvent::SteeringSet(_)
         | ChatEvent::SteeringRemoved(_)
         | ChatEvent::QueuedSet(_)
@@ -398,6 +692,27 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         | ChatEvent::QueueReordered(_)
         | ChatEvent::DraftChanged(_) => Err(Rejection::NotYours),
     }
+}
+
+/// An event with what is known already said again, so that a dialect can tell it without looking anything up.
+fn completed(active: &ActiveTurn, mut event: ChatEvent) -> ChatEvent {
+    match &mut event {
+        ChatEvent::ToolCallGated { gated, .. } => {
+            if let Some(call) = active.tool_call(&gated.call) {
+                gated.invocation_message.get_or_insert_with(|| call.invocation_message.clone());
+                gated.input = gated.input.take().or_else(|| call.input.clone());
+            }
+        }
+        // Whoever confirms a result confirms the one that waits.
+        ChatEvent::ToolCallResultConfirmed { call, result, .. } => {
+            let status = active.tool_call(call).map(|call| &call.status);
+            if let Some(ToolCallStatus::PendingResultConfirmation(waiting)) = status {
+                result.clone_from(waiting);
+            }
+        }
+        _ => {}
+    }
+    event
 }
 
 /// A batch in the making.
@@ -412,12 +727,11 @@ impl<'a> Out<'a> {
         self.session.chat(id).ok_or_else(|| Rejection::UnknownChat(id.clone()))
     }
 
-    fn active_chat(&self, id: &ChatId, turn: &TurnId) -> Result<&'a Chat, Rejection> {
-        let chat = self.chat(id)?;
-        match chat.active_turn(turn) {
-            Some(_) => Ok(chat),
-            None => Err(Rejection::TurnNotActive(turn.clone())),
-        }
+    /// The chat in which this turn runs, and the turn.
+    fn running(&self, chat: &ChatId, turn: &TurnId) -> Result<(&'a Chat, &'a ActiveTurn), Rejection> {
+        let chat = self.chat(chat)?;
+        let active = chat.active_turn(turn).ok_or_else(|| Rejection::TurnNotActive(turn.clone()))?;
+        Ok((chat, active))
     }
 
     fn must_be_usable(&self) -> Result<(), Rejection> {
@@ -444,26 +758,67 @@ impl<'a> Out<'a> {
         self.events.push(Event { at: self.now, change: Change::Chat(self.session.id.clone(), chat.clone(), event) });
     }
 
-    /// Ends the turn; what waits longest becomes the next one, where there is an agent to take it.
-    fn end_turn(&mut self, id: &ChatId, chat: &Chat, end: ChatEvent) {
-        self.chat_event(id, end);
-        if let Some(next) = chat.queued.first()
-            && self.must_be_usable().is_ok()
-        {
-            self.start_queued(id, chat, next);
+    /// A call that this client is to run, and that runs.
+    fn must_run_it(&self, chat: &ChatId, turn: &TurnId, call: &ToolCallId, who: &Who) -> Result<(), Rejection> {
+        let problem = |problem| Err(Rejection::ToolCall { call: call.clone(), problem });
+        let (_, active) = self.running(chat, turn)?;
+        match (active.tool_call(call), who) {
+            (None, _) => problem("is unknown"),
+            (Some(ToolCall { client: Some(owner), .. }), Who::Client(client)) if owner != client => {
+                problem("belongs to another client")
+            }
+            (Some(ToolCall { client: None, .. }), Who::Client(_)) => problem("is run by the agent"),
+            (Some(call), _) if call.status != ToolCallStatus::Running => problem("is not running"),
+            (Some(_), _) => Ok(()),
         }
     }
 
-    fn start_queued(&mut self, id: &ChatId, chat: &Chat, next: &PendingMessage) {
-        self.chat_event(id, ChatEvent::QueuedRemoved(next.id.clone()));
+    /// The open request of this id, and its turn.
+    fn open_input(&self, chat: &ChatId, request: &RequestId) -> Result<(&'a TurnId, &'a InputRequest), Rejection> {
+        let active = self.chat(chat)?.active.as_deref();
+        match active.and_then(|active| Some((&active.id, active.input_request(request)?))) {
+            Some((_, input)) if input.outcome.is_some() => Err(Rejection::AlreadyAnswered(request.clone())),
+            Some(found) => Ok(found),
+            None => Err(Rejection::UnknownRequest(request.clone())),
+        }
+    }
+
+    /// Ends the turn, and says how long it took.
+    fn end_turn(&mut self, chat: &ChatId, active: &ActiveTurn, mut end: ChatEvent) {
+        if let ChatEvent::TurnCompleted { duration, .. }
+        | ChatEvent::TurnCancelled { duration, .. }
+        | ChatEvent::TurnFailed { duration, .. } = &mut end
+        {
+            *duration = Some(active.duration_at(self.now));
+        }
+        self.chat_event(chat, end);
+    }
+
+    /// Makes a turn of what waits longest, where there is an agent to take it. A message for the running turn that came
+    /// too late for it goes first.
+    fn start_waiting(&mut self, id: &ChatId, chat: &Chat) {
+        if self.must_be_usable().is_err() {
+            return;
+        }
+        if let Some(steering) = &chat.steering {
+            self.chat_event(id, ChatEvent::SteeringRemoved(steering.id.clone()));
+            self.start_message(id, steering);
+        } else if let Some(next) = chat.queued.first() {
+            self.chat_event(id, ChatEvent::QueuedRemoved(next.id.clone()));
+            self.start_message(id, next);
+        }
+    }
+
+    fn start_message(&mut self, id: &ChatId, next: &PendingMessage) {
         // A turn needs an id of its own, and nothing here draws one: it takes the message's, told apart where a
         // turn of that id was before.
         let mut turn = TurnId::from(next.id.as_str());
         let mut attempt = 1;
-        while chat.has_turn(&turn) {
+        while self.session.has_turn(&turn) {
             attempt += 1;
             turn = TurnId::from(format!("{}-{attempt}", next.id));
         }
-        self.chat_event(id, ChatEvent::TurnStarted { turn, message: next.message.clone() });
+        let (message, queued) = (next.message.clone(), Some(next.id.clone()));
+        self.chat_event(id, ChatEvent::TurnStarted { turn, message, started_at: None, queued });
     }
 }

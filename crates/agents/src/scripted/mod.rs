@@ -5,14 +5,15 @@
 
 mod script;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::*;
 
 use crate::agent::*;
-use script::{Part, Say, Script, Step, Tool};
+use script::{ClientCall, Part, Say, Script, Step, Tool};
 
 /// The agent without a model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +58,7 @@ impl Agent for ScriptedAgent {
             }
             Some(_) | None => {}
         }
-        Ok(Arc::new(ScriptedSession))
+        Ok(Arc::new(ScriptedSession::default()))
     }
 
     fn can_resume(&self) -> bool {
@@ -65,12 +66,37 @@ impl Agent for ScriptedAgent {
     }
 }
 
-struct ScriptedSession;
+/// What people say to running turns, until the script comes to it.
+#[derive(Default)]
+struct ScriptedSession {
+    steering: Mutex<HashMap<TurnId, Vec<String>>>,
+}
+
+impl ScriptedSession {
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    fn steering(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<String>>> {
+        self.steering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a script from a step on; what is said to the turn is repeated between two steps.
+    async fn run(&self, script: Script, from: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
+        self.steering().insert(turn.turn().clone(), Vec::new());
+        for (number, step) in script.steps.into_iter().enumerate().skip(from) {
+            take(step, number, prompt, turn).await?;
+            let said = self.steering().get_mut(turn.turn()).map(std::mem::take).unwrap_or_default();
+            for text in said {
+                turn.text(format!("You say: {text}\n")).await?;
+            }
+        }
+        self.steering().remove(turn.turn());
+        Ok(())
+    }
+}
 
 #[async_trait]
 impl AgentSession for ScriptedSession {
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
-        run(script_of(&prompt)?, 0, &turn).await
+        self.run(script_of(&prompt)?, 0, &prompt, &turn).await
     }
 
     /// A script waits in one step at a time, and what is asked there is named after the step.
@@ -81,20 +107,35 @@ impl AgentSession for ScriptedSession {
         let script = script_of(&prompt)?;
         match (awaits, script.steps.get(number).ok_or_else(lost)?) {
             (Awaits::Permission(call, answer), Step::Tool(tool)) => {
-                if answer.await.map_err(|_| AgentError::TurnOver)? == Decision::Approved {
+                if answer.await.map_err(|_| AgentError::TurnOver)?.decision == Decision::Approved {
                     complete_tool(tool, call, &turn).await?;
                 }
+            }
+            (Awaits::Result(_, result), Step::ClientTool(_)) => {
+                result.await.map_err(|_| AgentError::TurnOver)?;
             }
             (Awaits::Question(answer), Step::Ask(_)) => {
                 answer.await.map_err(|_| AgentError::TurnOver)?;
             }
             (_, _) => return Err(lost()),
         }
-        run(script, number + 1, &turn).await
+        self.run(script, number + 1, &prompt, &turn).await
     }
 
-    // Everything happens in the prompt's own future, which the host drops.
-    async fn cancel(&self, _turn: &TurnId) {}
+    fn can_steer(&self) -> bool {
+        true
+    }
+
+    async fn steer(&self, turn: &TurnId, message: Message) {
+        if let Some(said) = self.steering().get_mut(turn) {
+            said.push(message.text);
+        }
+    }
+
+    // Everything else happens in the prompt's own future, which the host drops.
+    async fn cancel(&self, turn: &TurnId) {
+        self.steering().remove(turn);
+    }
 
     async fn close(&self) {}
 }
@@ -106,24 +147,26 @@ fn script_of(prompt: &Prompt) -> Result<Script, AgentError> {
     }
 }
 
-async fn run(script: Script, from: usize, turn: &TurnSink) -> Result<(), AgentError> {
-    for (number, step) in script.steps.into_iter().enumerate().skip(from) {
-        match step {
-            Step::Say(say) => speak(say, turn).await?,
-            Step::Reason(text) => turn.reasoning(text).await?,
-            Step::Tool(tool) => call_tool(tool, number, turn).await?,
-            Step::Part(Part { mime_type, body }) => turn.body(mime_type, body).await?,
-            Step::Usage(usage) => turn.usage(usage).await?,
-            Step::Title(title) => turn.title(title).await?,
-            Step::Ask(question) => {
-                turn.ask(format!("{}-ask-{number}", turn.turn()).into(), question).await?;
-            }
-            Step::Fail(message) => return Err(AgentError::Turn(message)),
-            Step::Sleep(time) => tokio::time::sleep(time).await,
-            Step::Hang => std::future::pending().await,
+async fn take(step: Step, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
+    match step {
+        Step::Say(say) => speak(say, turn).await,
+        Step::Reason(text) => turn.reasoning(text).await,
+        Step::Tool(tool) => call_tool(tool, number, turn).await,
+        Step::ClientTool(call) => call_client(call, number, prompt, turn).await,
+        Step::Part(Part { mime_type, body }) => turn.body(mime_type, body).await,
+        Step::Usage(usage) => turn.usage(usage).await,
+        Step::Title(title) => turn.title(title).await,
+        Step::Ask(mut request) => {
+            request.id = format!("{}-ask-{number}", turn.turn()).into();
+            turn.ask(*request).await.map(|_| ())
         }
+        Step::Fail(message) => Err(AgentError::Turn(message)),
+        Step::Sleep(time) => {
+            tokio::time::sleep(time).await;
+            Ok(())
+        }
+        Step::Hang => std::future::pending().await,
     }
-    Ok(())
 }
 
 async fn speak(say: Say, turn: &TurnSink) -> Result<(), AgentError> {
@@ -145,6 +188,7 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
         display_name: tool.name.clone(),
         kind: shell.then_some(ToolKind::Terminal),
         language: shell.then(|| "shellscript".to_owned()),
+        client: None,
     })
     .await?;
 
@@ -159,8 +203,11 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
                 path: tool.input.clone().filter(|_| names_path),
                 full_command_text: tool.input.clone().filter(|_| shell),
                 intention: Some(format!("Run {}", tool.name)),
+                title: None,
+                options: tool.options.clone(),
+                editable: tool.editable,
             };
-            match turn.tool_asks(id.clone(), message, tool.input.clone(), request).await? {
+            match turn.tool_asks(id.clone(), message, tool.input.clone(), request).await?.decision {
                 Decision::Approved => {}
                 Decision::Denied => return Ok(()),
             }
@@ -170,11 +217,30 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
     complete_tool(&tool, id, turn).await
 }
 
+/// Has a client run one of its tools, and repeats what came of it.
+async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &TurnSink) -> Result<(), AgentError> {
+    let offered = prompt.client_tools.iter().find(|offered| offered.tool.name == call.name);
+    let offered = offered.ok_or_else(|| AgentError::Turn(format!("no client offers a tool {}", call.name)))?;
+    // Named after its step as a question is, so that a script can go on from here.
+    let id = ToolCallId::from(format!("{}-call-{number}", turn.turn()));
+    turn.tool_started(NewToolCall {
+        id: id.clone(),
+        name: call.name.clone(),
+        display_name: call.name.clone(),
+        kind: None,
+        language: None,
+        client: Some(offered.client.clone()),
+    })
+    .await?;
+    let result = turn.client_runs(id, format!("Running {}", call.name), call.input).await?;
+    turn.text(format!("{} gave: {}\n", call.name, result.output.unwrap_or_default())).await
+}
+
 async fn complete_tool(tool: &Tool, call: ToolCallId, turn: &TurnSink) -> Result<(), AgentError> {
     let past_tense_message = match tool.success {
         true => format!("Ran {}", tool.name),
         false => format!("{} failed", tool.name),
     };
-    let result = ToolResult { success: tool.success, past_tense_message, output: tool.output.clone() };
+    let result = ToolResult { success: tool.success, past_tense_message, output: tool.output.clone(), extra: None };
     turn.tool_completed(call, result).await
 }

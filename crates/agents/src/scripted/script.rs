@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grove_core::{PermissionKind, Usage};
+use grove_core::{Answers, InputRequest, PermissionKind, PermissionOption, Question, Usage};
 use serde::Deserialize;
 
 use crate::agent::{AgentError, Body};
@@ -21,10 +21,12 @@ pub(super) enum Step {
     Say(Say),
     Reason(String),
     Tool(Tool),
+    ClientTool(ClientCall),
     Part(Part),
     Usage(Usage),
     Title(String),
-    Ask(String),
+    /// Its id is given when it is asked.
+    Ask(Box<InputRequest>),
     Fail(String),
     Sleep(Duration),
     Hang,
@@ -42,6 +44,14 @@ pub(super) struct Tool {
     pub(super) output: Option<String>,
     pub(super) success: bool,
     pub(super) permission: Option<PermissionKind>,
+    pub(super) options: Vec<PermissionOption>,
+    pub(super) editable: bool,
+}
+
+/// A call of a tool that a client offers.
+pub(super) struct ClientCall {
+    pub(super) name: String,
+    pub(super) input: Option<String>,
 }
 
 pub(super) struct Part {
@@ -99,6 +109,8 @@ pub(super) fn canned(text: &str) -> Script {
         output: Some("README.md\nsrc\ntests\n".to_owned()),
         success: true,
         permission: Some(PermissionKind::Shell),
+        options: Vec::new(),
+        editable: false,
     }));
     steps.push(say("That is all I can do by myself. Send me `script:` and a JSON array of steps to make me do more, \
         or start a session with another agent.\n"
@@ -120,13 +132,29 @@ struct WireStep {
     delay_ms: Option<u64>,
     reason: Option<String>,
     tool: Option<WireTool>,
+    client_tool: Option<WireClientCall>,
     part: Option<WirePart>,
     usage: Option<WireUsage>,
     title: Option<String>,
-    ask: Option<String>,
+    ask: Option<WireAsk>,
     fail: Option<String>,
     sleep_ms: Option<u64>,
     hang: Option<bool>,
+}
+
+/// A question that is answered in words, or several of any kind.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WireAsk {
+    Words(String),
+    Questions { message: Option<String>, questions: Vec<Question> },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WireClientCall {
+    name: String,
+    input: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +166,10 @@ struct WireTool {
     repeat: Option<usize>,
     success: Option<bool>,
     permission: Option<WirePermission>,
+    #[serde(default)]
+    options: Vec<PermissionOption>,
+    #[serde(default)]
+    editable: bool,
 }
 
 #[derive(Deserialize)]
@@ -176,6 +208,7 @@ impl WireStep {
             self.say.map(|text| Ok(Step::Say(Say { text, chunks, delay }))),
             self.reason.map(|text| Ok(Step::Reason(text))),
             self.tool.map(|tool| tool.check().map(Step::Tool)),
+            self.client_tool.map(|call| Ok(Step::ClientTool(ClientCall { name: call.name, input: text(call.input) }))),
             self.part.map(|part| part.check().map(Step::Part)),
             self.usage.map(|usage| {
                 Ok(Step::Usage(Usage {
@@ -185,7 +218,7 @@ impl WireStep {
                 }))
             }),
             self.title.map(|title| Ok(Step::Title(title))),
-            self.ask.map(|question| Ok(Step::Ask(question))),
+            self.ask.map(|ask| Ok(Step::Ask(Box::new(ask.request())))),
             self.fail.map(|message| Ok(Step::Fail(message))),
             self.sleep_ms.map(|ms| Ok(Step::Sleep(Duration::from_millis(ms)))),
             self.hang.map(|hang| if hang { Ok(Step::Hang) } else { Ok(Step::Sleep(Duration::ZERO)) }),
@@ -208,10 +241,7 @@ impl WireTool {
             }
             output => output.map(|output| output.repeat(repeat)),
         };
-        let input = self.input.map(|input| match input {
-            serde_json::Value::String(text) => text,
-            other => other.to_string(),
-        });
+        let input = text(self.input);
         let permission = self.permission.map(|permission| match permission {
             WirePermission::Shell => PermissionKind::Shell,
             WirePermission::Write => PermissionKind::Write,
@@ -219,7 +249,34 @@ impl WireTool {
             WirePermission::Read => PermissionKind::Read,
             WirePermission::Url => PermissionKind::Url,
         });
-        Ok(Tool { name: self.name, input, output, success: self.success.unwrap_or(true), permission })
+        Ok(Tool {
+            name: self.name,
+            input,
+            output,
+            success: self.success.unwrap_or(true),
+            permission,
+            options: self.options,
+            editable: self.editable,
+        })
+    }
+}
+
+/// An input as text: a string as it is, anything else as JSON.
+fn text(input: Option<serde_json::Value>) -> Option<String> {
+    input.map(|input| match input {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    })
+}
+
+impl WireAsk {
+    fn request(self) -> InputRequest {
+        match self {
+            WireAsk::Words(question) => InputRequest::ask("".into(), question),
+            WireAsk::Questions { message, questions } => {
+                InputRequest { id: "".into(), message, url: None, questions, answers: Answers::new(), outcome: None }
+            }
+        }
     }
 }
 

@@ -12,32 +12,48 @@ fn name(command: &Command) -> &'static str {
         Command::StartTurn { .. } => "StartTurn",
         Command::CancelTurn { .. } => "CancelTurn",
         Command::ResolvePermission { .. } => "ResolvePermission",
+        Command::ConfirmResult { .. } => "ConfirmResult",
+        Command::CompleteClientCall { .. } => "CompleteClientCall",
+        Command::ReportClientOutput { .. } => "ReportClientOutput",
         Command::AnswerInput { .. } => "AnswerInput",
+        Command::DraftAnswer { .. } => "DraftAnswer",
         Command::ChangeModel(_) => "ChangeModel",
         Command::ChangeTitle(_) => "ChangeTitle",
         Command::SetRead(_) => "SetRead",
         Command::SetArchived(_) => "SetArchived",
+        Command::SetChatRead { .. } => "SetChatRead",
+        Command::SetChatArchived { .. } => "SetChatArchived",
+        Command::AddChat { .. } => "AddChat",
+        Command::RemoveChat(_) => "RemoveChat",
+        Command::SetActiveClient(_) => "SetActiveClient",
+        Command::RemoveActiveClient(_) => "RemoveActiveClient",
+        Command::ChangeConfig { .. } => "ChangeConfig",
         Command::SetSteering { .. } => "SetSteering",
         Command::RemoveSteering { .. } => "RemoveSteering",
         Command::Enqueue { .. } => "Enqueue",
         Command::Dequeue { .. } => "Dequeue",
         Command::ReorderQueue { .. } => "ReorderQueue",
         Command::SetDraft { .. } => "SetDraft",
+        Command::StartWaiting { .. } => "StartWaiting",
+        Command::TakeSteering { .. } => "TakeSteering",
+        Command::StopTurn { .. } => "StopTurn",
         Command::Report { .. } => "Report",
         Command::ReportSession(_) => "ReportSession",
     }
 }
 
-const COMMANDS: usize = 16;
+const COMMANDS: usize = 30;
 
 /// The first event of each accepted command is the command itself, as it happened.
 #[test]
 fn every_command_is_echoed_first() {
     let waiting = || Scene::in_turn().after(enqueue("p1")).after(enqueue("p2"));
-    let steering = || Command::SetSteering { chat: main(), message: pending("p1", "left") };
+    let started =
+        |started_at| ChatEvent::TurnStarted { turn: turn(), message: Message::user("go"), started_at, queued: None };
     let chat_cases = [
-        (Scene::ready(), start(TURN), ChatEvent::TurnStarted { turn: turn(), message: Message::user("go") }),
-        (Scene::in_turn(), cancel(TURN), ChatEvent::TurnCancelled { turn: turn() }),
+        (Scene::ready(), start(TURN), started(None)),
+        (Scene::ready(), start_at(7), started(Some(Timestamp(7)))),
+        (Scene::in_turn(), cancel(TURN), lasting(cancelled(), 1)),
         (
             Scene::reported(asking("c1", "r1")),
             resolve("r1", Decision::Denied),
@@ -45,17 +61,46 @@ fn every_command_is_echoed_first() {
                 turn: turn(),
                 call: "c1".into(),
                 request: "r1".into(),
-                decision: Decision::Denied,
+                verdict: Decision::Denied.into(),
+            },
+        ),
+        (
+            Scene::reported(running("c1")).after_report(result_gated("c1")),
+            confirm_result("c1", Decision::Denied),
+            result_confirmed("c1", Decision::Denied),
+        ),
+        (Scene::reported(handed_to("client", "c1")), complete("c1", false), completed("c1")),
+        (Scene::reported(handed_to("client", "c1")), complete("c1", true), result_gated("c1")),
+        (Scene::reported(handed_to("client", "c1")), report_output("c1", "half"), put_out("c1", "half")),
+        (
+            Scene::reported([asked("q1")]),
+            answer("q1", InputOutcome::Accepted, answers(Answer::text("this"))),
+            ChatEvent::InputAnswered {
+                turn: turn(),
+                request: "q1".into(),
+                outcome: InputOutcome::Accepted,
+                answers: answers(Answer::text("this")),
             },
         ),
         (
             Scene::reported([asked("q1")]),
-            answer("q1", InputResponse::Cancel),
-            ChatEvent::InputAnswered { turn: turn(), request: "q1".into(), response: InputResponse::Cancel },
+            draft_answer("q1", QUESTION, Some(draft("th"))),
+            ChatEvent::InputAnswerChanged {
+                turn: turn(),
+                request: "q1".into(),
+                question: QUESTION.into(),
+                answer: Some(draft("th")),
+            },
         ),
-        (Scene::in_turn(), steering(), ChatEvent::SteeringSet(pending("p1", "left"))),
+        (Scene::in_turn(), Command::SetChatRead { chat: main(), read: true }, ChatEvent::ChatReadChanged(true)),
         (
-            Scene::in_turn().after(steering()),
+            Scene::failed(),
+            Command::SetChatArchived { chat: main(), archived: true },
+            ChatEvent::ChatArchivedChanged(true),
+        ),
+        (Scene::in_turn(), steer("p1"), ChatEvent::SteeringSet(pending("p1", "p1"))),
+        (
+            Scene::in_turn().after(steer("p1")),
             Command::RemoveSteering { chat: main(), id: "p1".into() },
             ChatEvent::SteeringRemoved("p1".into()),
         ),
@@ -77,6 +122,21 @@ fn every_command_is_echoed_first() {
         (Scene::failed(), Command::ChangeTitle("Name".into()), SessionEvent::TitleChanged("Name".into())),
         (Scene::failed(), Command::SetRead(false), SessionEvent::ReadChanged(false)),
         (Scene::failed(), Command::SetArchived(true), SessionEvent::ArchivedChanged(true)),
+        (
+            Scene::failed(),
+            Command::SetActiveClient(taking_part("client")),
+            SessionEvent::ActiveClientSet(taking_part("client")),
+        ),
+        (
+            Scene::failed().after(Command::SetActiveClient(taking_part("client"))),
+            Command::RemoveActiveClient("client".into()),
+            SessionEvent::ActiveClientRemoved("client".into()),
+        ),
+        (
+            Scene::failed(),
+            Command::ChangeConfig { values: extra("mode", "auto"), replace: false },
+            SessionEvent::ConfigChanged { values: extra("mode", "auto"), replace: false },
+        ),
     ];
     let mut seen = BTreeSet::new();
     for (mut scene, command, echo) in chat_cases {
@@ -87,23 +147,249 @@ fn every_command_is_echoed_first() {
     for (mut scene, command, echo) in session_cases {
         seen.insert(name(&command));
         let changes = scene.act(command).unwrap();
-        assert_eq!(changes, [Change::Session("s1".into(), echo)]);
+        assert_eq!(changes[0], Change::Session("s1".into(), echo));
     }
-    let reports = [
-        (Who::Agent, Command::Report { chat: main(), event: ended() }),
-        (Who::Host, Command::ReportSession(SessionEvent::Listed)),
+    let in_chat = |event| Change::Chat("s1".into(), main(), event);
+    let in_session = |event| Change::Session("s1".into(), event);
+    let side = ChatRow {
+        chat: "side".into(),
+        uri: Some("scripted:/s1/side".into()),
+        title: String::new(),
+        status: ChatStatus::Idle,
+        is_read: true,
+        is_archived: false,
+        modified_at: Timestamp(3),
+        touched_at: Timestamp(3),
+    };
+    let host_cases = [
+        (Scene::in_turn(), Command::Report { chat: main(), event: ended() }, in_chat(lasting(ended(), 1))),
+        (Scene::in_turn(), Command::ReportSession(SessionEvent::Listed), in_session(SessionEvent::Listed)),
+        (Scene::ready(), add_chat("side"), in_session(SessionEvent::ChatAdded(side))),
+        (
+            Scene::ready().after_command_of_host(add_chat("side")),
+            Command::RemoveChat("side".into()),
+            in_session(SessionEvent::ChatRemoved("side".into())),
+        ),
+        (
+            Scene::in_turn().after(steer("p1")),
+            Command::TakeSteering { chat: main() },
+            in_chat(ChatEvent::SteeringRemoved("p1".into())),
+        ),
+        (
+            waiting(),
+            stop(),
+            in_chat(ChatEvent::TurnFailed {
+                turn: turn(),
+                duration: Some(3),
+                error: ErrorInfo::new("hostStopped", "the host stopped"),
+            }),
+        ),
+        (waiting().after_command_of_host(stop()), start_waiting(), in_chat(ChatEvent::QueuedRemoved("p1".into()))),
     ];
-    for (who, command) in reports {
+    for (mut scene, command, echo) in host_cases {
         seen.insert(name(&command));
-        let first = Scene::in_turn().by(&who, command.clone()).unwrap().swap_remove(0);
-        let echoed = match command {
-            Command::Report { chat, event } => Change::Chat("s1".into(), chat, event),
-            Command::ReportSession(event) => Change::Session("s1".into(), event),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(first, echoed);
+        assert_eq!(scene.host(command).unwrap()[0], echo);
     }
     assert_eq!(seen.len(), COMMANDS, "every command was tried");
+}
+
+fn start_at(claimed: u64) -> Command {
+    let message = Message::user("go");
+    Command::StartTurn { chat: main(), turn: turn(), message, started_at: Some(Timestamp(claimed)) }
+}
+
+#[test]
+fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
+    let steered = || Scene::in_turn().after(steer("p1"));
+    let waiting = || Scene::in_turn().after(enqueue("p1")).after(enqueue("p2"));
+    let drafted = || Scene::reported([asked("q1")]).after(draft_answer("q1", QUESTION, Some(draft("th"))));
+    let as_it_is = [
+        (Scene::ready(), Command::ChangeTitle(Session::UNTITLED.into())),
+        (Scene::ready(), Command::SetRead(true)),
+        (Scene::ready(), Command::SetArchived(false)),
+        (Scene::ready(), Command::SetChatRead { chat: main(), read: true }),
+        (Scene::ready(), Command::SetChatArchived { chat: main(), archived: false }),
+        (
+            Scene::ready().after(Command::SetActiveClient(taking_part("client"))),
+            Command::SetActiveClient(taking_part("client")),
+        ),
+        (Scene::ready(), Command::RemoveActiveClient("client".into())),
+        (Scene::ready(), Command::ChangeConfig { values: extra("mode", "ask"), replace: true }),
+        (Scene::ready(), Command::ChangeConfig { values: Extra::new(), replace: false }),
+        (drafted(), draft_answer("q1", QUESTION, Some(draft("th")))),
+        (Scene::reported([asked("q1")]), draft_answer("q1", QUESTION, None)),
+        (steered(), steer("p1")),
+        (waiting(), enqueue("p2")),
+        (waiting(), Command::ReorderQueue { chat: main(), order: vec!["p1".into()] }),
+        (waiting(), Command::ReorderQueue { chat: main(), order: vec![] }),
+        (Scene::ready(), Command::SetDraft { chat: main(), draft: None }),
+    ];
+    for (mut scene, command) in as_it_is {
+        let before = scene.session.clone();
+        assert_eq!(scene.act(command.clone()), Ok(vec![]), "{command:?}");
+        assert_eq!(scene.session, before);
+    }
+    let of_the_host = [
+        (Scene::ready(), start_waiting()),
+        (waiting(), start_waiting()),
+        (Scene::in_turn(), Command::TakeSteering { chat: main() }),
+    ];
+    for (mut scene, command) in of_the_host {
+        assert_eq!(scene.host(command.clone()), Ok(vec![]), "{command:?}");
+    }
+}
+
+#[test]
+fn a_claimed_start_shifts_a_turn_and_leaves_its_length() {
+    let mut scene = Scene::ready().after(start_at(1_000));
+    assert_eq!((scene.active().started_at, scene.chat().modified_at), (Timestamp(1_000), Timestamp(1_000)));
+    assert_eq!(scene.session.modified_at, Timestamp(scene.now), "the session's own time is the host's");
+    scene.now += 50;
+    scene.report(ended()).unwrap();
+    let turn = scene.last_turn();
+    assert_eq!((turn.started_at, turn.ended_at), (Timestamp(1_000), Timestamp(1_051)));
+    assert_eq!((scene.chat().modified_at, scene.session.modified_at), (Timestamp(1_051), Timestamp(scene.now)));
+}
+
+#[test]
+fn a_turn_takes_as_long_as_the_hosts_clock_says_whatever_an_agent_reports() {
+    let mut scene = Scene::in_turn();
+    let changes = scene.report(lasting(ended(), 1_000)).unwrap();
+    assert_eq!(chat_events(&changes), [lasting(ended(), 1)]);
+    assert_eq!(scene.last_turn().ended_at, Timestamp(scene.now));
+}
+
+#[test]
+fn a_permission_is_answered_by_its_own_name_or_by_that_of_its_call() {
+    let mut scene = Scene::reported(asking("c1", "r1"));
+    let changes = scene.act(resolve_about("c1", Decision::Approved)).unwrap();
+    let by_request = Scene::reported(asking("c1", "r1")).act(resolve("r1", Decision::Approved)).unwrap();
+    assert_eq!(changes, by_request);
+    assert_eq!(*scene.status_of("c1"), ToolCallStatus::Running);
+}
+
+#[test]
+fn a_question_about_a_call_says_again_what_the_call_is() {
+    let gated = |message: Option<&str>, input: Option<&str>| {
+        let gated = Gated {
+            call: "c1".into(),
+            request: permission("r1"),
+            invocation_message: message.map(Into::into),
+            input: input.map(Into::into),
+        };
+        ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) }
+    };
+    let mut scene = Scene::reported(running("c1"));
+    let call = scene.call("c1").clone();
+    let changes = scene.report(gated(None, None)).unwrap();
+    assert_eq!(chat_events(&changes), [gated(Some(&call.invocation_message), call.input.as_deref())]);
+    let changes = Scene::reported(running("c1")).report(gated(Some("Anew"), Some("ls -a"))).unwrap();
+    assert_eq!(chat_events(&changes), [gated(Some("Anew"), Some("ls -a"))]);
+}
+
+#[test]
+fn whoever_confirms_a_result_confirms_the_one_that_waits() {
+    let waiting = ToolResult { success: true, past_tense_message: "Ran".into(), output: Some("1".into()), extra: None };
+    let another = ToolResult { output: Some("2".into()), ..waiting.clone() };
+    let confirmed = |result: &ToolResult| ChatEvent::ToolCallResultConfirmed {
+        turn: turn(),
+        call: "c1".into(),
+        result: result.clone(),
+        decision: Decision::Approved,
+    };
+    let gated = ChatEvent::ToolCallResultGated { turn: turn(), call: "c1".into(), result: waiting.clone() };
+    let mut scene = Scene::reported(running("c1")).after_report(gated);
+    let changes = scene.report(confirmed(&another)).unwrap();
+    assert_eq!(chat_events(&changes), [confirmed(&waiting)]);
+    assert_eq!(*scene.status_of("c1"), ToolCallStatus::Completed(waiting));
+}
+
+#[test]
+fn an_option_and_an_edited_input_are_kept_with_the_call() {
+    let asked = || Scene::reported(asking_with_options("c1", "r1"));
+    let option = |id: &str| permission_with_options("r1").options.into_iter().find(|option| option.id == id);
+    let allow = Verdict {
+        option: Some("always".into()),
+        edited_input: Some("ls -a".into()),
+        by: ConfirmedBy::Setting,
+        ..Decision::Approved.into()
+    };
+    let allowed = asked().after(resolve_with("r1", allow));
+    let call = allowed.call("c1");
+    assert_eq!(call.confirmed, Some(Confirmed { by: ConfirmedBy::Setting, option: option("always") }));
+    assert_eq!((&call.status, call.input.as_deref()), (&ToolCallStatus::Running, Some("ls -a")));
+
+    let refuse = Verdict {
+        option: Some("never".into()),
+        skipped: true,
+        extra: Some(extra("reason", "not now")),
+        ..Decision::Denied.into()
+    };
+    let refused = asked().after(resolve_with("r1", refuse));
+    let cancellation = Cancellation {
+        reason: CancelReason::Skipped,
+        option: option("never"),
+        extra: Some(extra("reason", "not now")),
+    };
+    assert_eq!(*refused.status_of("c1"), ToolCallStatus::Cancelled(cancellation));
+    assert_eq!(refused.call("c1").confirmed, None);
+}
+
+#[test]
+fn the_host_and_agents_may_end_a_call_that_a_client_runs() {
+    for who in [Who::Host, Who::Agent] {
+        let mut scene = Scene::reported(handed_to("client", "c1"));
+        scene.by(&who, complete("c1", false)).unwrap();
+        assert_eq!(*scene.status_of("c1"), ToolCallStatus::Completed(success()));
+    }
+}
+
+#[test]
+fn a_person_decides_whether_the_agent_sees_what_a_client_brought() {
+    let held = || Scene::reported(handed_to("client", "c1")).after(complete("c1", true));
+    assert_eq!(held().chat().status(), ChatStatus::InputNeeded);
+    let seen = held().after(confirm_result("c1", Decision::Approved));
+    assert_eq!(*seen.status_of("c1"), ToolCallStatus::Completed(success()));
+    let withheld = held().after(confirm_result("c1", Decision::Denied));
+    assert_eq!(*withheld.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::ResultDenied.into()));
+}
+
+#[test]
+fn what_was_submitted_as_a_draft_counts_as_answered() {
+    let scene = Scene::reported([asked("q1")]).after(draft_answer("q1", QUESTION, Some(Answer::text("this"))));
+    let scene = scene.after(answer("q1", InputOutcome::Accepted, Answers::new()));
+    assert_eq!(scene.input("q1").outcome, Some(InputOutcome::Accepted));
+    assert_eq!(scene.input("q1").answers, answers(Answer::text("this")));
+}
+
+#[test]
+fn an_added_chat_is_empty_and_lives_beside_the_main_one() {
+    let mut scene = Scene::in_turn().after_command_of_host(add_chat("side"));
+    let side = scene.session.chat(&"side".into()).unwrap();
+    assert_eq!(*side, Chat { uri: Some("scripted:/s1/side".into()), ..Chat::new("side".into(), Timestamp(scene.now)) });
+    assert_eq!(scene.session.catalogue, scene.session.chats.iter().map(Chat::row).collect::<Vec<_>>());
+    let go = |turn: &str| Command::StartTurn {
+        chat: "side".into(),
+        turn: turn.into(),
+        message: Message::user("go"),
+        started_at: None,
+    };
+    assert_eq!(scene.act(go(TURN)), Err(Rejection::DuplicateTurn(turn())), "an id is given once in a session");
+    scene.act(go("t2")).unwrap();
+    assert!(scene.session.chats.iter().all(|chat| chat.active.is_some()), "both run, each its own turn");
+    scene.act(Command::CancelTurn { chat: "side".into(), turn: "t2".into() }).unwrap();
+    scene.host(Command::RemoveChat("side".into())).unwrap();
+    assert_eq!((scene.session.chats.len(), scene.session.catalogue.len()), (1, 1));
+    assert_eq!(scene.active().id, turn());
+}
+
+#[test]
+fn a_full_session_still_takes_a_change_of_a_client_that_takes_part() {
+    let mut scene = Scene::ready();
+    scene.session.active_clients = (0..MAX_ACTIVE_CLIENTS).map(|number| taking_part(&format!("c{number}"))).collect();
+    let renamed = ActiveClient { display_name: Some("Mine".into()), ..taking_part("c7") };
+    scene.by(&Who::Client("c7".into()), Command::SetActiveClient(renamed.clone())).unwrap();
+    assert_eq!(scene.session.active_clients[7], renamed);
 }
 
 #[test]
@@ -118,7 +404,8 @@ fn a_session_that_is_still_being_created_takes_turns_and_models() {
 fn a_message_may_ask_for_a_model_that_the_agent_lists() {
     let mut scene = Scene::ready();
     let message = Message { model: Some("large".into()), ..Message::user("go") };
-    scene.act(Command::StartTurn { chat: main(), turn: turn(), message: message.clone() }).unwrap();
+    let start = Command::StartTurn { chat: main(), turn: turn(), message: message.clone(), started_at: None };
+    scene.act(start).unwrap();
     assert_eq!(scene.active().message, message);
     assert_eq!(scene.session.model, None, "the session's own model stays");
 }
@@ -129,7 +416,7 @@ fn the_host_and_agents_may_send_messages_that_are_no_persons() {
         [MessageOrigin::Agent, MessageOrigin::Tool, MessageOrigin::Automation, MessageOrigin::SystemNotification]
     {
         let message = Message { origin, ..Message::user("go") };
-        let command = Command::StartTurn { chat: main(), turn: turn(), message };
+        let command = Command::StartTurn { chat: main(), turn: turn(), message, started_at: None };
         assert!(Scene::ready().by(&Who::Host, command.clone()).is_ok());
         assert_eq!(Scene::ready().act(command), Err(Rejection::OnlyUserMessages));
     }
@@ -139,7 +426,7 @@ fn the_host_and_agents_may_send_messages_that_are_no_persons() {
 fn a_denied_permission_cancels_the_call_and_an_approved_one_lets_it_run() {
     let mut denied = Scene::reported(asking("c1", "r1"));
     denied.act(resolve("r1", Decision::Denied)).unwrap();
-    assert_eq!(*denied.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::Denied));
+    assert_eq!(*denied.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::Denied.into()));
     assert!(denied.chat().active.is_some(), "the turn goes on");
 
     let mut approved = Scene::reported(asking("c1", "r1"));
@@ -177,7 +464,7 @@ fn validating_alone_changes_nothing() {
     let scene = Scene::in_turn();
     let tip = Tip { session: &scene.session, agent: Some(&scene.agent) };
     let batch = validate(tip, cancel(TURN), &client(), Timestamp(50)).unwrap();
-    let cancelled = Change::Chat("s1".into(), main(), ChatEvent::TurnCancelled { turn: turn() });
+    let cancelled = Change::Chat("s1".into(), main(), lasting(cancelled(), 47));
     assert_eq!(batch.events, [Event { at: Timestamp(50), change: cancelled }]);
     assert_eq!(scene.session, Scene::in_turn().session);
 }

@@ -27,13 +27,47 @@ fn text_of(scene: &Scene) -> Vec<&str> {
 
 #[test]
 fn turn_started_begins_a_turn_only_where_none_runs() {
-    let begin = |id: &str| ChatEvent::TurnStarted { turn: id.into(), message: Message::user("go") };
+    let begin = |id: &str| turn_started(id, None, None);
     let scene = applied(&Scene::ready(), begin("t1"));
+    assert!(!scene.chat().is_read, "there is something to read");
     let active = scene.active();
     assert_eq!((&active.id, &active.message), (&turn(), &Message::user("go")));
     assert_eq!((active.started_at, active.parts(), &active.usage), (Timestamp(99), &[][..], &None));
     assert_eq!((scene.session.modified_at, scene.chat().modified_at), (Timestamp(99), Timestamp(99)));
     ignored(&scene, begin("t2"));
+}
+
+fn turn_started(id: &str, started_at: Option<u64>, queued: Option<&str>) -> ChatEvent {
+    ChatEvent::TurnStarted {
+        turn: id.into(),
+        message: Message::user("go"),
+        started_at: started_at.map(Timestamp),
+        queued: queued.map(Into::into),
+    }
+}
+
+#[test]
+fn a_turn_that_was_a_waiting_message_takes_it_from_where_it_waited() {
+    let scene = ["p1", "p2"].iter().fold(Scene::ready(), |scene, id| {
+        let scene = applied(&scene, ChatEvent::QueuedSet(pending(id, id)));
+        applied(&scene, ChatEvent::SteeringSet(pending("p3", "left")))
+    });
+    assert_eq!(applied(&scene, turn_started("t1", None, Some("p1"))).waiting(), ["p2"]);
+    let steered = applied(&scene, turn_started("t1", None, Some("p3")));
+    assert_eq!((&steered.chat().steering, steered.waiting()), (&None, vec!["p1", "p2"]));
+}
+
+#[test]
+fn a_turn_has_the_start_that_was_claimed_and_ends_as_much_later_as_it_took() {
+    let begun = applied(&Scene::ready(), turn_started("t1", Some(5_000), None));
+    assert_eq!((begun.active().started_at, begun.chat().modified_at), (Timestamp(5_000), Timestamp(5_000)));
+    assert_eq!((begun.session.modified_at, begun.chat().touched_at), (Timestamp(99), Timestamp(99)));
+    let told = applied(&begun, lasting(ended(), 30));
+    assert_eq!((told.last_turn().ended_at, told.chat().modified_at), (Timestamp(5_030), Timestamp(5_030)));
+    let measured = applied(&begun, ended());
+    assert_eq!(measured.last_turn().ended_at, Timestamp(5_000), "without a word of it, the host's clock counts");
+    let last = applied(&Scene::ready(), turn_started("t1", Some(u64::MAX), None));
+    assert_eq!(applied(&last, lasting(ended(), 30)).last_turn().ended_at, Timestamp(u64::MAX));
 }
 
 #[test]
@@ -72,20 +106,22 @@ fn a_tool_call_begins_streaming_and_gathers_its_input() {
 }
 
 #[test]
-fn a_ready_call_has_its_last_names_its_whole_input_and_its_rank() {
+fn a_ready_call_keeps_its_names_and_has_its_whole_input_and_its_rank() {
     let mut scene = Scene::reported([started("c1"), started("c2"), writes("c1", "half")]);
     scene.report(ready("c2", Gate::Follows)).unwrap();
-    let renamed = ChatEvent::ToolCallReady {
+    let named = |call| ChatEvent::ToolCallReady {
         turn: turn(),
-        call: NewToolCall { display_name: "List files".into(), kind: None, language: None, ..new_call("c1") },
+        call,
         invocation_message: "Listing".into(),
         input: None,
         gate: Gate::None,
     };
-    scene.report(renamed).unwrap();
+    let renamed = NewToolCall { display_name: "List files".into(), kind: None, language: None, ..new_call("c1") };
+    scene.report(named(renamed)).unwrap_err();
+    scene.report(named(new_call("c1"))).unwrap();
     let call = scene.call("c1");
-    assert_eq!((call.display_name.as_str(), call.invocation_message.as_str()), ("List files", "Listing"));
-    assert_eq!((call.kind, &call.language, &call.input), (None, &None, &None));
+    assert!(new_call("c1").is(call));
+    assert_eq!((call.invocation_message.as_str(), &call.input), ("Listing", &None));
     assert_eq!((&call.status, call.ready_rank), (&ToolCallStatus::Running, Some(1)));
     assert_eq!((scene.status_of("c2"), scene.call("c2").ready_rank), (&ToolCallStatus::Ready, Some(0)));
     ignored(&scene, ready("c1", Gate::None));
@@ -98,7 +134,7 @@ fn a_gate_holds_a_ready_or_running_call_until_its_own_request_is_answered() {
         turn: turn(),
         call: call.into(),
         request: request.into(),
-        decision,
+        verdict: Verdict::from(decision),
     };
     let scene = Scene::reported(asking("c1", "r1"));
     assert_eq!(*scene.status_of("c1"), ToolCallStatus::PendingConfirmation(permission("r1")));
@@ -110,9 +146,82 @@ fn a_gate_holds_a_ready_or_running_call_until_its_own_request_is_answered() {
     let approved = applied(&scene, confirmed("c1", "r1", Decision::Approved));
     assert_eq!(*approved.status_of("c1"), ToolCallStatus::Running);
     let denied = applied(&scene, confirmed("c1", "r1", Decision::Denied));
-    assert_eq!(*denied.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::Denied));
+    assert_eq!(*denied.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::Denied.into()));
     assert!(!denied.active().waits_for_person() && denied.active().knows_request(&"r1".into()));
     ignored(&denied, confirmed("c1", "r1", Decision::Approved));
+}
+
+#[test]
+fn a_call_says_why_it_may_run_and_a_new_question_takes_that_back() {
+    let scene = Scene::reported(running("c1")).after_report(put_out("c1", "half"));
+    assert_eq!(scene.call("c1").confirmed, Some(Confirmed { by: ConfirmedBy::NotNeeded, option: None }));
+    let request = PermissionRequest { intention: Some("Tidy up".into()), ..permission("r1") };
+    let asked = scene.after_report(gated_by("c1", request));
+    let call = asked.call("c1");
+    assert_eq!((&call.confirmed, &call.output, call.intention.as_deref()), (&None, &None, Some("Tidy up")));
+    let again = asked.after(resolve("r1", Decision::Approved));
+    assert_eq!(again.call("c1").confirmed, Some(Confirmed { by: ConfirmedBy::Person, option: None }));
+}
+
+#[test]
+fn a_call_that_is_restated_keeps_what_was_announced_first() {
+    let restated = |message: &str, input: &str| {
+        let gated = Gated {
+            call: "c1".into(),
+            request: permission_with_options("r1"),
+            invocation_message: Some(message.into()),
+            input: Some(input.into()),
+        };
+        Scene::reported(running("c1")).after_report(ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) })
+    };
+    assert_eq!(restated("Running ls", "ls").call("c1").announced, None, "the same again is no change");
+    let scene = restated("Running rm", "rm");
+    let call = scene.call("c1");
+    let first = Invocation { message: "Running ls".into(), input: Some("ls".into()) };
+    assert_eq!((call.invocation_message.as_str(), call.input.as_deref()), ("Running rm", Some("rm")));
+    assert_eq!(call.announced.as_deref(), Some(&first));
+
+    let edited = Verdict { edited_input: Some("rm -i".into()), ..Decision::Approved.into() };
+    let scene = scene.after(resolve_with("r1", edited));
+    let call = scene.call("c1");
+    assert_eq!((call.input.as_deref(), call.announced.as_deref()), (Some("rm -i"), Some(&first)));
+}
+
+#[test]
+fn an_input_that_is_not_there_is_not_edited_and_a_refusal_edits_nothing() {
+    let mut ready = ready("c1", Gate::Follows);
+    if let ChatEvent::ToolCallReady { input, .. } = &mut ready {
+        *input = None;
+    }
+    let edited = |decision| Verdict { edited_input: Some("rm".into()), ..Verdict::from(decision) };
+    let without = Scene::reported([started("c1"), ready, gated_by("c1", permission_with_options("r1"))]);
+    assert_eq!(without.after(resolve_with("r1", edited(Decision::Approved))).call("c1").input, None);
+    let refused = Scene::reported(asking_with_options("c1", "r1"));
+    let refused = refused.after(resolve_with("r1", edited(Decision::Denied)));
+    assert_eq!(refused.call("c1").input.as_deref(), Some("ls"));
+}
+
+#[test]
+fn what_a_running_call_puts_out_is_replaced_and_gives_way_to_its_result() {
+    let scene = Scene::reported(running("c1"));
+    let scene = applied(&applied(&scene, put_out("c1", "ha")), put_out("c1", "half"));
+    assert_eq!(scene.call("c1").output, Some(output("half")));
+    for end in [completed("c1"), result_gated("c1")] {
+        let over = applied(&scene, end);
+        assert_eq!(over.call("c1").output, None);
+        ignored(&over, put_out("c1", "late"));
+    }
+    assert_eq!(applied(&scene, ended()).last_turn().parts, scene.active().parts(), "a call that was cut off keeps it");
+    ignored(&scene, put_out("c9", "x"));
+    ignored(&Scene::reported([started("c1")]), put_out("c1", "early"));
+}
+
+#[test]
+fn a_call_belongs_to_the_client_that_it_was_handed_to() {
+    let scene = Scene::reported(handed_to("client", "c1"));
+    assert_eq!(scene.call("c1").client, Some("client".into()));
+    assert_eq!(*scene.status_of("c1"), ToolCallStatus::Running);
+    assert_eq!(scene.chat().status(), ChatStatus::InProgress, "nobody is asked");
 }
 
 #[test]
@@ -133,7 +242,7 @@ fn a_running_call_completes_or_has_its_result_held_back() {
     };
     assert_eq!(*applied(&held, given).status_of("c1"), ToolCallStatus::Completed(shortened));
     let withheld = applied(&held, result_confirmed("c1", Decision::Denied));
-    assert_eq!(*withheld.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::ResultDenied));
+    assert_eq!(*withheld.status_of("c1"), ToolCallStatus::Cancelled(CancelReason::ResultDenied.into()));
 }
 
 #[test]
@@ -148,15 +257,63 @@ fn usage_replaces_what_was_reported_before() {
 
 #[test]
 fn a_question_is_a_part_that_keeps_its_first_answer() {
-    let answered = |response| ChatEvent::InputAnswered { turn: turn(), request: "q1".into(), response };
+    let answered = |outcome, answers| ChatEvent::InputAnswered { turn: turn(), request: "q1".into(), outcome, answers };
+    let declined = || answered(InputOutcome::Declined, Answers::new());
     let scene = Scene::reported([asked("q1")]);
     ignored(&scene, asked("q1"));
-    let yes = InputResponse::Accept { text: "this".into() };
-    let after = applied(&scene, answered(yes.clone()));
-    let kept = InputRequest { id: "q1".into(), question: "Which one?".into(), response: Some(yes) };
+    let after = applied(&scene, answered(InputOutcome::Accepted, answers(Answer::text("this"))));
+    let kept = InputRequest {
+        answers: answers(Answer::text("this")),
+        outcome: Some(InputOutcome::Accepted),
+        ..InputRequest::ask("q1".into(), "Which one?")
+    };
     assert_eq!(after.active().parts(), [Part::InputRequest(kept)]);
-    ignored(&after, answered(InputResponse::Decline));
-    ignored(&Scene::in_turn(), answered(InputResponse::Decline));
+    ignored(&after, declined());
+    ignored(&after, answer_changed(Some(draft("late"))));
+    ignored(&Scene::in_turn(), declined());
+    ignored(&Scene::in_turn(), answer_changed(Some(draft("early"))));
+}
+
+fn answer_changed(answer: Option<Answer>) -> ChatEvent {
+    ChatEvent::InputAnswerChanged { turn: turn(), request: "q1".into(), question: QUESTION.into(), answer }
+}
+
+#[test]
+fn answers_are_drafted_taken_back_and_kept_where_the_end_does_not_replace_them() {
+    let scene = applied(&Scene::reported([asked("q1")]), answer_changed(Some(draft("th"))));
+    assert_eq!(scene.input("q1").answers, answers(draft("th")));
+    assert_eq!(applied(&scene, answer_changed(None)).input("q1").answers, Answers::new());
+    let end = |answers| ChatEvent::InputAnswered {
+        turn: turn(),
+        request: "q1".into(),
+        outcome: InputOutcome::Cancelled,
+        answers,
+    };
+    assert_eq!(applied(&scene, end(Answers::new())).input("q1").answers, answers(draft("th")));
+    let replaced = applied(&scene, end(answers(Answer::text("this"))));
+    assert_eq!(replaced.input("q1").answers, answers(Answer::text("this")));
+}
+
+#[test]
+fn the_answer_in_words_is_that_of_the_only_question() {
+    let response = |answer| InputResponse { outcome: InputOutcome::Accepted, answers: answers(answer) };
+    assert_eq!(response(Answer::text("this")).text(), Some("this"));
+    assert_eq!(response(draft("th")).text(), None);
+    assert_eq!(response(Answer::Submitted(AnswerValue::YesOrNo(true))).text(), None);
+}
+
+#[test]
+fn a_chat_is_unread_from_a_turn_or_a_question_until_somebody_says_otherwise() {
+    let read = |scene: &Scene| applied(scene, ChatEvent::ChatReadChanged(true));
+    let scene = read(&Scene::in_turn());
+    assert!(scene.chat().is_read);
+    assert!(!applied(&scene, asked("q1")).chat().is_read);
+    for quiet in [streamed("x"), started("c1"), ended(), ChatEvent::ChatArchivedChanged(true)] {
+        assert!(applied(&scene, quiet.clone()).chat().is_read, "{quiet:?}");
+    }
+    let archived = applied(&scene, ChatEvent::ChatArchivedChanged(true));
+    assert!(archived.chat().is_archived);
+    assert!(!applied(&archived, ChatEvent::ChatArchivedChanged(false)).chat().is_archived);
 }
 
 #[test]
@@ -165,8 +322,8 @@ fn the_three_ends_of_a_turn_keep_its_parts_and_say_how_it_ended() {
     let scene = Scene::reported([streamed("x"), says("x", "a"), started("c1")]);
     let ends = [
         (ended(), Outcome::Complete, ChatStatus::Idle),
-        (ChatEvent::TurnCancelled { turn: turn() }, Outcome::Cancelled, ChatStatus::Idle),
-        (ChatEvent::TurnFailed { turn: turn(), error: error.clone() }, Outcome::Error, ChatStatus::Error),
+        (cancelled(), Outcome::Cancelled, ChatStatus::Idle),
+        (failed("broke"), Outcome::Error, ChatStatus::Error),
     ];
     for (end, outcome, status) in ends {
         let after = applied(&scene, end.clone());
@@ -191,10 +348,7 @@ fn an_event_of_another_turn_changes_nothing() {
     let mut events = vec![streamed("x"), says("x", "a"), thinks("x", "a"), asked("q1"), ended()];
     events.extend(asking("c1", "r1"));
     events.extend([completed("c1"), ChatEvent::UsageReported { turn: turn(), usage: Usage::default() }]);
-    events.extend([
-        ChatEvent::TurnCancelled { turn: turn() },
-        ChatEvent::TurnFailed { turn: turn(), error: ErrorInfo::new("agent", "late") },
-    ]);
+    events.extend([put_out("c1", "x"), answer_changed(Some(draft("th"))), cancelled(), failed("late")]);
     for event in events {
         ignored(&scene, event);
     }
@@ -253,15 +407,20 @@ fn each_event_of_a_session_changes_its_own_field_and_only_some_move_its_time() {
         request: "r1".into(),
         chat: main(),
         turn: turn(),
-        about: InputSubject::ToolConfirmation("c1".into()),
+        about: InputSubject::ToolConfirmation(Box::new(waiting_call())),
     };
     let mut session = applied(SessionEvent::InputNeededSet(needed.clone()));
     assert_eq!(session.input_needed, vec![needed.clone()]);
-    let again = InputNeeded { about: InputSubject::Question, ..needed };
+    let question = InputRequest::ask("r1".into(), "Which one?");
+    let again = InputNeeded { about: InputSubject::Question(Box::new(question)), ..needed };
+    let elsewhere = InputNeeded { chat: "side".into(), ..again.clone() };
+    let removed = |chat: ChatId, request: &str| SessionEvent::InputNeededRemoved { chat, request: request.into() };
     for (event, left) in [
         (SessionEvent::InputNeededSet(again.clone()), vec![again.clone()]),
-        (SessionEvent::InputNeededRemoved("r9".into()), vec![again]),
-        (SessionEvent::InputNeededRemoved("r1".into()), vec![]),
+        (SessionEvent::InputNeededSet(elsewhere.clone()), vec![again.clone(), elsewhere.clone()]),
+        (removed("side".into(), "r1"), vec![again.clone()]),
+        (removed(main(), "r9"), vec![again]),
+        (removed(main(), "r1"), vec![]),
     ] {
         session.apply(&Event { at: now, change: Change::Session("s1".into(), event) });
         assert_eq!(session.input_needed, left);
@@ -269,11 +428,55 @@ fn each_event_of_a_session_changes_its_own_field_and_only_some_move_its_time() {
 }
 
 #[test]
+fn chats_clients_and_settings_come_change_and_go() {
+    let mut session = Scene::ready().session;
+    let mut apply = |event| {
+        session.apply(&Event { at: Timestamp(99), change: Change::Session("s1".into(), event) });
+        session.clone()
+    };
+    let before = apply(SessionEvent::Listed);
+    let row = ChatRow { title: "Aside".into(), is_read: false, ..Chat::new("side".into(), Timestamp(7)).row() };
+    let added = apply(SessionEvent::ChatAdded(row.clone()));
+    assert_eq!(
+        added.chats[1],
+        Chat { title: "Aside".into(), is_read: false, ..Chat::new("side".into(), Timestamp(7)) }
+    );
+    assert_eq!(added.catalogue[1], row);
+    let again = ChatRow { title: "Another".into(), ..row };
+    assert_eq!(apply(SessionEvent::ChatAdded(again)), added, "a chat is added once");
+    assert_eq!(apply(SessionEvent::ChatRemoved(main())), added, "the main chat stays");
+    assert_eq!(apply(SessionEvent::ChatRemoved("side".into())), before);
+    assert_eq!(apply(SessionEvent::ChatRemoved("side".into())), before);
+
+    let renamed = ActiveClient { display_name: Some("Mine".into()), ..taking_part("client") };
+    assert_eq!(apply(SessionEvent::ActiveClientSet(taking_part("client"))).active_clients, [taking_part("client")]);
+    assert_eq!(apply(SessionEvent::ActiveClientSet(renamed.clone())).active_clients, [renamed]);
+    assert_eq!(apply(SessionEvent::ActiveClientRemoved("client".into())), before);
+
+    let values = |session: Session| session.config.unwrap().values;
+    let changed = |name, value, replace| SessionEvent::ConfigChanged { values: extra(name, value), replace };
+    let both = Extra::from_iter([("mode".to_owned(), "auto".into()), ("depth".to_owned(), "2".into())]);
+    apply(changed("mode", "auto", false));
+    assert_eq!(values(apply(changed("depth", "2", false))), both);
+    assert_eq!(values(apply(changed("depth", "3", true))), extra("depth", "3"));
+    assert_eq!(session.modified_at, before.modified_at, "none of this moves the session on");
+}
+
+#[test]
+fn a_session_without_settings_gets_none_by_a_change() {
+    let mut session = Session { config: None, ..Scene::ready().session };
+    let before = session.clone();
+    let changed = SessionEvent::ConfigChanged { values: extra("mode", "auto"), replace: true };
+    session.apply(&Event { at: Timestamp(99), change: Change::Session("s1".into(), changed) });
+    assert_eq!(session, before);
+}
+
+#[test]
 fn another_chat_moves_its_own_time_and_not_the_sessions() {
     let mut scene = Scene::ready();
     scene.session.chats.push(Chat::new("side".into(), Timestamp(1)));
     let before = scene.session.modified_at;
-    let begin = ChatEvent::TurnStarted { turn: turn(), message: Message::user("go") };
+    let begin = turn_started(TURN, None, None);
     scene.session.apply(&Event { at: Timestamp(99), change: Change::Chat("s1".into(), "side".into(), begin) });
     assert_eq!(scene.session.chat(&"side".into()).unwrap().modified_at, Timestamp(99));
     assert_eq!((scene.session.modified_at, scene.chat().active.is_some()), (before, false));

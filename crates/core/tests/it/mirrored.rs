@@ -4,12 +4,17 @@ use grove_core::*;
 
 use crate::scene::*;
 
+/// The main chat's row, with something to read.
 fn row(status: ChatStatus, modified_at: u64) -> SessionEvent {
     SessionEvent::ChatRowChanged(ChatRow {
         chat: main(),
-        title: String::new(),
+        uri: None,
+        title: Session::UNTITLED.to_owned(),
         status,
+        is_read: false,
+        is_archived: false,
         modified_at: Timestamp(modified_at),
+        touched_at: Timestamp(modified_at),
     })
 }
 
@@ -17,17 +22,32 @@ fn needed(request: &str, about: InputSubject) -> SessionEvent {
     SessionEvent::InputNeededSet(InputNeeded { request: request.into(), chat: main(), turn: turn(), about })
 }
 
-fn confirmation(call: &str) -> InputSubject {
-    InputSubject::ToolConfirmation(call.into())
+fn removed(request: &str) -> SessionEvent {
+    SessionEvent::InputNeededRemoved { chat: main(), request: request.into() }
+}
+
+/// The question of [`asked`], as it stands.
+fn question(scene: &Scene, request: &str) -> InputSubject {
+    InputSubject::Question(Box::new(scene.input(request).clone()))
+}
+
+fn confirmation(scene: &Scene, call: &str) -> InputSubject {
+    InputSubject::ToolConfirmation(Box::new(scene.call(call).clone()))
+}
+
+fn execution(scene: &Scene, call: &str) -> InputSubject {
+    InputSubject::ClientExecution(Box::new(scene.call(call).clone()))
 }
 
 #[test]
 fn a_turn_changes_the_row_at_its_start_and_at_its_end() {
     let mut scene = Scene::ready();
-    assert_eq!(session_events(&scene.act(start(TURN)).unwrap()), [row(ChatStatus::InProgress, 3)]);
+    let unread = SessionEvent::ReadChanged(false);
+    assert_eq!(session_events(&scene.act(start(TURN)).unwrap()), [unread, row(ChatStatus::InProgress, 3)]);
     assert_eq!(session_events(&scene.report(ended()).unwrap()), [row(ChatStatus::Idle, 4)]);
     scene.act(start("t2")).unwrap();
-    let failed = ChatEvent::TurnFailed { turn: "t2".into(), error: ErrorInfo::new("agent", "broke") };
+    let error = ErrorInfo::new("agent", "broke");
+    let failed = ChatEvent::TurnFailed { turn: "t2".into(), duration: None, error };
     assert_eq!(session_events(&scene.report(failed).unwrap()), [row(ChatStatus::Error, 6)]);
     assert_eq!(session_events(&scene.act(start("t3")).unwrap()), [row(ChatStatus::InProgress, 7)]);
     assert_eq!(session_events(&scene.act(cancel("t3")).unwrap()), [row(ChatStatus::Idle, 8)]);
@@ -38,10 +58,10 @@ fn a_permission_is_needed_until_it_is_answered() {
     let mut scene = Scene::reported([started("c1"), ready("c1", Gate::Follows)]);
     let since = scene.chat().modified_at.0;
     let changes = scene.report(gated("c1", "r1")).unwrap();
-    assert_eq!(session_events(&changes), [needed("r1", confirmation("c1")), row(ChatStatus::InputNeeded, since)]);
+    let asked = needed("r1", confirmation(&scene, "c1"));
+    assert_eq!(session_events(&changes), [asked, row(ChatStatus::InputNeeded, since)]);
     let changes = scene.act(resolve("r1", Decision::Denied)).unwrap();
-    let removed = SessionEvent::InputNeededRemoved("r1".into());
-    assert_eq!(session_events(&changes), [removed, row(ChatStatus::InProgress, since)]);
+    assert_eq!(session_events(&changes), [removed("r1"), row(ChatStatus::InProgress, since)]);
 }
 
 #[test]
@@ -49,18 +69,18 @@ fn a_question_is_needed_until_it_is_answered() {
     let mut scene = Scene::in_turn();
     let since = scene.chat().modified_at.0;
     let changes = scene.report(asked("q1")).unwrap();
-    assert_eq!(session_events(&changes), [needed("q1", InputSubject::Question), row(ChatStatus::InputNeeded, since)]);
-    let changes = scene.act(answer("q1", InputResponse::Accept { text: "this".into() })).unwrap();
-    let removed = SessionEvent::InputNeededRemoved("q1".into());
-    assert_eq!(session_events(&changes), [removed, row(ChatStatus::InProgress, since)]);
+    let is_asked = needed("q1", question(&scene, "q1"));
+    assert_eq!(session_events(&changes), [is_asked, row(ChatStatus::InputNeeded, since)]);
+    let changes = scene.act(answer("q1", InputOutcome::Accepted, answers(Answer::text("this")))).unwrap();
+    assert_eq!(session_events(&changes), [removed("q1"), row(ChatStatus::InProgress, since)]);
 }
 
 #[test]
 fn a_chat_waits_for_a_person_until_the_last_question_is_answered() {
     let mut scene = Scene::reported(asking("c1", "r1").into_iter().chain(asking("c2", "r2")).chain([asked("q1")]));
-    for command in [resolve("r2", Decision::Approved), answer("q1", InputResponse::Decline)] {
+    for command in [resolve("r2", Decision::Approved), decline("q1")] {
         let changes = scene.act(command).unwrap();
-        assert!(matches!(session_events(&changes)[..], [SessionEvent::InputNeededRemoved(_)]), "the row stays");
+        assert!(matches!(session_events(&changes)[..], [SessionEvent::InputNeededRemoved { .. }]), "the row stays");
         assert_eq!(scene.chat().status(), ChatStatus::InputNeeded);
     }
     scene.act(resolve("r1", Decision::Approved)).unwrap();
@@ -72,8 +92,7 @@ fn a_chat_waits_for_a_person_until_the_last_question_is_answered() {
 fn the_end_of_a_turn_takes_its_open_questions_with_it() {
     let mut scene = Scene::reported(asking("c1", "r1").into_iter().chain([asked("q1")]));
     let changes = scene.act(cancel(TURN)).unwrap();
-    let removed = ["r1", "q1"].map(|request| SessionEvent::InputNeededRemoved(request.into()));
-    assert_eq!(session_events(&changes)[..2], removed);
+    assert_eq!(session_events(&changes)[..2], ["r1", "q1"].map(removed));
     assert_eq!(scene.session.input_needed, []);
 }
 
@@ -93,9 +112,6 @@ fn streaming_changes_nothing_that_a_session_says_of_its_chats() {
         thinks("y", "b"),
         started("c1"),
         writes("c1", "l"),
-        ready("c1", Gate::None),
-        result_gated("c1"),
-        result_confirmed("c1", Decision::Approved),
         ChatEvent::UsageReported { turn: turn(), usage: Usage::default() },
     ];
     let mut scene = Scene::in_turn();
@@ -104,17 +120,106 @@ fn streaming_changes_nothing_that_a_session_says_of_its_chats() {
         assert_eq!(changes.len(), 1, "{changes:?}");
         assert!(!mirror::may_concern(&changes[0]));
     }
+    for report in [ready("c1", Gate::None), put_out("c1", "half"), completed("c1")] {
+        let changes = scene.report(report).unwrap();
+        assert_eq!(changes.len(), 1, "nor does a call that the agent runs: {changes:?}");
+    }
+}
+
+#[test]
+fn a_result_is_needed_until_a_person_has_confirmed_it() {
+    let mut scene = Scene::reported(running("c1"));
+    let since = scene.chat().modified_at.0;
+    let changes = scene.report(result_gated("c1")).unwrap();
+    let held = needed("c1/result", confirmation(&scene, "c1"));
+    assert_eq!(session_events(&changes), [held, row(ChatStatus::InputNeeded, since)]);
+    let changes = scene.act(confirm_result("c1", Decision::Approved)).unwrap();
+    assert_eq!(session_events(&changes), [removed("c1/result"), row(ChatStatus::InProgress, since)]);
+}
+
+#[test]
+fn a_client_is_needed_while_a_call_of_its_own_runs_and_hears_what_it_has_put_out() {
+    let mut scene = Scene::in_turn();
+    let [begun, ready] = handed_to("client", "c1");
+    scene.report(begun).unwrap();
+    let changes = scene.report(ready).unwrap();
+    assert_eq!(session_events(&changes), [needed("c1/run", execution(&scene, "c1"))], "nobody is asked");
+    let changes = scene.act(report_output("c1", "half")).unwrap();
+    assert_eq!(session_events(&changes), [needed("c1/run", execution(&scene, "c1"))]);
+    assert_eq!(scene.session.input_needed.len(), 1);
+    let changes = scene.act(complete("c1", false)).unwrap();
+    assert_eq!(session_events(&changes), [removed("c1/run")]);
+}
+
+#[test]
+fn a_question_and_a_call_of_one_name_are_needed_side_by_side() {
+    let scene = Scene::reported(handed_to("client", "x").into_iter().chain([asked("x")]));
+    let about: Vec<_> = scene.session.input_needed.iter().map(|input| input.about.clone()).collect();
+    assert_eq!(about, [execution(&scene, "x"), question(&scene, "x")]);
+}
+
+#[test]
+fn a_question_is_told_again_when_a_draft_of_its_answer_changes() {
+    let mut scene = Scene::reported([asked("q1")]);
+    for answer in [Some(draft("t")), Some(draft("th")), None] {
+        let changes = scene.act(draft_answer("q1", QUESTION, answer)).unwrap();
+        assert_eq!(session_events(&changes), [needed("q1", question(&scene, "q1"))]);
+        assert_eq!(scene.session.input_needed.len(), 1);
+    }
+}
+
+#[test]
+fn questions_of_two_chats_may_have_one_name() {
+    let mut scene = Scene::reported([asked("q1")]).after_command_of_host(add_chat("side"));
+    let side = ChatId::from("side");
+    let turn = TurnId::from("t2");
+    let message = Message::user("go");
+    scene.act(Command::StartTurn { chat: side.clone(), turn: turn.clone(), message, started_at: None }).unwrap();
+    let request = Box::new(scene.input("q1").clone());
+    let event = ChatEvent::InputRequested { turn, request };
+    scene.by(&Who::Agent, Command::Report { chat: side.clone(), event }).unwrap();
+    assert_eq!(scene.session.input_needed.len(), 2);
+    scene.act(decline("q1")).unwrap();
+    assert!(matches!(&scene.session.input_needed[..], [left] if left.is(&side, &"q1".into())));
+}
+
+#[test]
+fn whatever_makes_a_chat_unread_makes_its_session_unread() {
+    let unread = SessionEvent::ReadChanged(false);
+    let read_chat = |read| Command::SetChatRead { chat: main(), read };
+    let read = || Scene::in_turn().after(Command::SetRead(true));
+    let tells = |changes: Vec<Change>| session_events(&changes).contains(&unread);
+    assert!(tells(read().report(asked("q1")).unwrap()), "even where the chat was unread before");
+    assert!(tells(read().after(read_chat(true)).act(read_chat(false)).unwrap()));
+    assert!(tells(read().after(cancel(TURN)).act(start("t2")).unwrap()));
+    assert!(!tells(read().report(ended()).unwrap()));
+    assert!(!tells(read().act(read_chat(true)).unwrap()));
+    assert!(!tells(Scene::in_turn().report(asked("q1")).unwrap()), "once is enough");
+}
+
+#[test]
+fn the_row_has_a_chats_flags() {
+    let mut scene = Scene::in_turn();
+    let ChatRow { is_read, is_archived, .. } = scene.session.catalogue[0];
+    assert_eq!((is_read, is_archived), (false, false));
+    scene.act(Command::SetChatRead { chat: main(), read: true }).unwrap();
+    scene.act(Command::SetChatArchived { chat: main(), archived: true }).unwrap();
+    let ChatRow { is_read, is_archived, .. } = scene.session.catalogue[0];
+    assert_eq!((is_read, is_archived), (true, true));
+    assert!(!scene.session.is_read && !scene.session.is_archived, "the session's own are a person's own doing");
 }
 
 #[test]
 fn what_is_out_of_line_is_due() {
-    let mut session = Scene::reported([asked("q1")]).session;
+    let scene = Scene::reported([asked("q1")]);
+    let mut session = scene.session.clone();
     assert_eq!(mirror::due(&session), []);
     session.input_needed.clear();
     session.catalogue[0].status = ChatStatus::Idle;
     let since = session.chats[0].modified_at.0;
-    assert_eq!(mirror::due(&session), [needed("q1", InputSubject::Question), row(ChatStatus::InputNeeded, since)]);
+    let is_asked = needed("q1", question(&scene, "q1"));
+    assert_eq!(mirror::due(&session), [is_asked, row(ChatStatus::InputNeeded, since)]);
     session.chats[0].active = None;
-    session.input_needed = Scene::reported([asked("q1")]).session.input_needed;
-    assert_eq!(mirror::due(&session)[0], SessionEvent::InputNeededRemoved("q1".into()));
+    session.input_needed = scene.session.input_needed;
+    assert_eq!(mirror::due(&session)[0], removed("q1"));
 }

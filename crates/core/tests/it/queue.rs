@@ -5,7 +5,7 @@ use grove_core::*;
 use crate::scene::*;
 
 fn turn_started(id: &str) -> ChatEvent {
-    ChatEvent::TurnStarted { turn: id.into(), message: Message::user(id) }
+    ChatEvent::TurnStarted { turn: id.into(), message: Message::user(id), started_at: None, queued: Some(id.into()) }
 }
 
 fn with_two_waiting() -> Scene {
@@ -14,15 +14,10 @@ fn with_two_waiting() -> Scene {
 
 #[test]
 fn however_a_turn_ends_the_message_that_waits_longest_becomes_the_next() {
-    let ends = [
-        ended(),
-        ChatEvent::TurnCancelled { turn: turn() },
-        ChatEvent::TurnFailed { turn: turn(), error: ErrorInfo::new("agent", "broke") },
-    ];
-    for end in ends {
+    for end in [ended(), cancelled(), failed("broke")] {
         let mut scene = with_two_waiting();
         let changes = scene.report(end.clone()).unwrap();
-        assert_eq!(chat_events(&changes), [end, ChatEvent::QueuedRemoved("p1".into()), turn_started("p1")]);
+        assert_eq!(chat_events(&changes), [lasting(end, 3), ChatEvent::QueuedRemoved("p1".into()), turn_started("p1")]);
         assert_eq!(scene.active().id, "p1".into());
         assert_eq!(scene.waiting(), ["p2"]);
     }
@@ -32,8 +27,10 @@ fn however_a_turn_ends_the_message_that_waits_longest_becomes_the_next() {
 fn a_persons_cancel_starts_the_next_message_too() {
     let mut scene = with_two_waiting();
     let changes = scene.act(cancel(TURN)).unwrap();
-    let cancelled = ChatEvent::TurnCancelled { turn: turn() };
-    assert_eq!(chat_events(&changes), [cancelled, ChatEvent::QueuedRemoved("p1".into()), turn_started("p1")]);
+    assert_eq!(
+        chat_events(&changes),
+        [lasting(cancelled(), 3), ChatEvent::QueuedRemoved("p1".into()), turn_started("p1")]
+    );
     scene.act(cancel("p1")).unwrap();
     scene.act(cancel("p2")).unwrap();
     assert!(scene.chat().active.is_none() && scene.waiting().is_empty());
@@ -99,7 +96,8 @@ fn a_waiting_message_whose_id_was_a_turn_before_gets_a_turn_of_another_id() {
 fn in_a_session_whose_creation_failed_nothing_that_waits_becomes_a_turn() {
     let scene = Scene::creating().after(start(TURN)).after(enqueue("p1"));
     let mut scene = scene.after_host(SessionEvent::CreationFailed(ErrorInfo::new("agentStart", "no such program")));
-    scene.report(ChatEvent::TurnFailed { turn: turn(), error: ErrorInfo::new("agent", "none") }).unwrap();
+    scene.report(failed("none")).unwrap();
+    assert_eq!(scene.host(start_waiting()), Ok(vec![]));
     assert!(scene.chat().active.is_none());
     assert_eq!(scene.waiting(), ["p1"], "a person can still read it and take it away");
     scene.act(Command::Dequeue { chat: main(), id: "p1".into() }).unwrap();
@@ -119,4 +117,63 @@ fn steering_is_one_message_and_drafts_are_kept() {
     assert_eq!(scene.chat().draft, Some(Message::user("half")));
     scene.act(Command::SetDraft { chat: main(), draft: None }).unwrap();
     assert_eq!(scene.chat().draft, None);
+}
+
+#[test]
+fn a_message_for_a_running_turn_that_meets_an_idle_chat_is_a_turn_of_its_own() {
+    let mut scene = Scene::ready();
+    let changes = scene.act(steer("p1")).unwrap();
+    let expected =
+        [ChatEvent::SteeringSet(pending("p1", "p1")), ChatEvent::SteeringRemoved("p1".into()), turn_started("p1")];
+    assert_eq!(chat_events(&changes), expected);
+    assert_eq!((scene.active().id.as_str(), &scene.chat().steering), ("p1", &None));
+}
+
+#[test]
+fn a_message_that_came_too_late_for_its_turn_goes_before_the_queue() {
+    let mut scene = with_two_waiting().after(steer("p3"));
+    let changes = scene.report(ended()).unwrap();
+    let expected = [lasting(ended(), 4), ChatEvent::SteeringRemoved("p3".into()), turn_started("p3")];
+    assert_eq!(chat_events(&changes), expected);
+    assert_eq!(scene.waiting(), ["p1", "p2"]);
+}
+
+#[test]
+fn a_message_that_its_turn_took_up_does_not_become_another() {
+    let mut scene = with_two_waiting().after(steer("p3"));
+    scene.host(Command::TakeSteering { chat: main() }).unwrap();
+    assert_eq!(scene.chat().steering, None);
+    scene.report(ended()).unwrap();
+    assert_eq!(scene.active().id, "p1".into());
+}
+
+#[test]
+fn what_waits_when_the_host_stops_waits_for_its_next_start() {
+    let mut scene = with_two_waiting().after(steer("p3"));
+    let changes = scene.host(stop()).unwrap();
+    assert_eq!(chat_events(&changes).len(), 1, "the turn ends and none begins");
+    assert_eq!((scene.last_turn().outcome, scene.chat().status()), (Outcome::Error, ChatStatus::Error));
+    assert_eq!(scene.waiting(), ["p1", "p2"]);
+    scene.act(enqueue("p4")).unwrap();
+    assert_eq!(scene.waiting(), ["p1", "p2", "p4"], "nothing overtakes what waits");
+
+    for (number, next) in ["p3", "p1", "p2", "p4"].into_iter().enumerate() {
+        match number {
+            0 => assert_eq!(chat_events(&scene.host(start_waiting()).unwrap())[1], turn_started(next)),
+            _ => assert_eq!(scene.active().id, next.into()),
+        }
+        scene.act(cancel(next)).unwrap();
+    }
+    assert!(scene.chat().active.is_none());
+}
+
+#[test]
+fn a_held_message_for_a_running_turn_is_not_overtaken_either() {
+    let mut scene = Scene::in_turn().after(steer("p1")).after_command_of_host(stop());
+    assert_eq!(scene.act(steer("p1")), Ok(vec![]), "it waits already");
+    scene.act(enqueue("p2")).unwrap();
+    assert_eq!((scene.chat().active.is_some(), scene.waiting()), (false, vec!["p2"]));
+    scene.act(start("t2")).unwrap();
+    scene.act(cancel("t2")).unwrap();
+    assert_eq!(scene.active().id, "p1".into(), "a person's own turn sets the queue going again");
 }

@@ -1,7 +1,8 @@
 //! Random runs: commands that mostly fit the state they meet, and events that mostly do not.
 //!
 //! Plain functions over a small generator, so that a step is one number: a failing run shrinks by losing steps.
-//! The tests of `grove-wire` include this file as well; it uses nothing but `grove_core`.
+//! The tests of `grove-wire` and `grove-tree` include this file as well; it uses nothing but `grove_core` and
+//! `serde_json`.
 
 use grove_core::*;
 
@@ -87,25 +88,96 @@ pub(crate) fn new_session() -> NewSession {
         provider: "scripted".into(),
         model: None,
         working_directories: vec!["/project".into()],
+        config: Some(SessionConfig::of(extra("mode", "ask"))),
     }
+}
+
+fn extra(name: &str, value: &str) -> Extra {
+    Extra::from_iter([(name.to_owned(), value.into())])
+}
+
+/// What a dialect might have said beyond what is modelled: something that a dialect reads, something that it cannot
+/// read where it stands, or something that nobody knows.
+fn any_extra(dice: &mut Dice) -> Option<Extra> {
+    use serde_json::json;
+    if !dice.chance(20) {
+        return None;
+    }
+    let text = dice.text();
+    let (name, value) = dice.pick(&[
+        ("mode", json!(text)),
+        ("note", json!(text)),
+        ("_meta", json!({"k": text, "turns": []})),
+        ("reasonMessage", json!(text)),
+        ("userSuggestion", json!({"text": text, "origin": {"kind": "user"}})),
+        ("structuredContent", json!({"k": [text]})),
+        ("error", json!({"message": text})),
+        ("content", json!([{"type": "text", "text": text}])),
+        ("pastTenseMessage", json!({"markdown": text})),
+        ("title", json!(text)),
+        ("outputSchema", json!({"type": "object"})),
+        ("annotations", json!({"title": text, "readOnlyHint": true})),
+        ("customizations", json!([])),
+        ("modelConfig", json!({"effort": text})),
+        ("agent", json!({"uri": text})),
+        ("attachments", json!([{"type": "simple", "label": text}])),
+    ]);
+    let value = if dice.chance(90) { value } else { json!(dice.text()) };
+    Some(Extra::from_iter([(name.to_owned(), value)]))
 }
 
 /// Something that somebody might want of `session` as it is now, and who that is.
 pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Who) {
-    let client = Who::Client("client".into());
-    let at = dice.below(session.chats.len());
+    let client = Who::Client(client(dice));
+    // Half of what happens happens in the main chat.
+    let at = if dice.chance(50) { 0 } else { dice.below(session.chats.len()) };
     let chat = &session.chats[at];
     let id = if dice.chance(2) { ChatId::from("elsewhere") } else { chat.id.clone() };
+    if dice.chance(6) {
+        return (of_the_host(id, chat, dice), Who::Host);
+    }
     match &chat.active {
         Some(active) if dice.chance(70) => (report(id, active, dice), Who::Agent),
         Some(active) => (request(session, id, chat, Some(active), dice), client),
         None if dice.chance(60) => {
             let turn = TurnId::from(format!("{}-turn-{}", chat.id, chat.turns.len()));
-            (Command::StartTurn { chat: id, turn, message: message(dice) }, client)
+            (Command::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) }, client)
         }
         None if dice.chance(30) => (Command::ReportSession(session_event(dice)), Who::Host),
         None => (request(session, id, chat, None, dice), client),
     }
+}
+
+/// What the host does of its own accord.
+fn of_the_host(id: ChatId, chat: &Chat, dice: &mut Dice) -> Command {
+    match dice.below(9) {
+        0 | 1 => {
+            let chat = side_chat(dice);
+            let uri = dice.pick(&["ahp-chat:/", "ahp-chat://"]);
+            let uri = format!("{uri}{chat}{}", if uri.ends_with("//") { "/c2NyaXB0ZWQ6L3Mx" } else { "" });
+            Command::AddChat { chat, uri }
+        }
+        2 | 5 | 6 => Command::RemoveChat(if dice.chance(80) { side_chat(dice) } else { id }),
+        3 => Command::TakeSteering { chat: id },
+        4 => {
+            let turn = chat.active.as_ref().map_or_else(|| TurnId::from(dice.id("turn-")), |active| active.id.clone());
+            Command::StopTurn { chat: id, turn, error: error(dice) }
+        }
+        _ => Command::StartWaiting { chat: id },
+    }
+}
+
+fn side_chat(dice: &mut Dice) -> ChatId {
+    ChatId::from(dice.pick(&["side", "aside", ""]))
+}
+
+fn client(dice: &mut Dice) -> ClientId {
+    ClientId::from(dice.pick(&["client", "client", "client", "other"]))
+}
+
+/// A start time as a client claims it, by whatever clock.
+fn claimed(dice: &mut Dice) -> Option<Timestamp> {
+    if dice.chance(20) { Some(Timestamp(dice.below(5_000) as u64)) } else { None }
 }
 
 /// What a person does.
@@ -118,20 +190,60 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
         Some(queued) if dice.chance(80) => queued,
         _ => PendingId::from(dice.id("pending-")),
     };
-    match dice.below(14) {
+    match dice.below(20) {
         0..=3 => {
             let asked = active.map_or_else(Vec::new, open_permissions);
-            let request = match dice.one_of(asked) {
-                Some(request) if dice.chance(90) => request,
-                _ => request_id(chat, active, dice),
+            let (question, verdict) = match dice.one_of(asked) {
+                Some((call, request)) if dice.chance(90) => {
+                    let verdict = verdict(&request, dice);
+                    let question = match dice.chance(50) {
+                        true => PermissionQuestion::Request(request.id),
+                        false => PermissionQuestion::About(call),
+                    };
+                    (question, verdict)
+                }
+                _ => {
+                    let request = permission(request_id(chat, active, dice), dice);
+                    let verdict = verdict(&request, dice);
+                    (PermissionQuestion::Request(request.id), verdict)
+                }
             };
-            let decision = dice.pick(&[Decision::Approved, Decision::Approved, Decision::Denied]);
-            Command::ResolvePermission { chat: id, turn, request, decision }
+            Command::ResolvePermission { chat: id, turn, question, verdict }
         }
         4 => {
             let request = request_id(chat, active, dice);
-            Command::AnswerInput { chat: id, request, response: response(dice) }
+            let outcome = dice.pick(&[InputOutcome::Accepted, InputOutcome::Declined, InputOutcome::Cancelled]);
+            Command::AnswerInput { chat: id, request, outcome, answers: answers(dice) }
         }
+        14 | 15 => {
+            let request = request_id(chat, active, dice);
+            let question = question_id(dice);
+            Command::DraftAnswer { chat: id, request, question, answer: dice.maybe(answer) }
+        }
+        16 => {
+            let call = some_call(active, dice, |status| matches!(status, ToolCallStatus::PendingResultConfirmation(_)));
+            let decision = dice.pick(&[Decision::Approved, Decision::Denied]);
+            Command::ConfirmResult { chat: id, turn, call, decision }
+        }
+        17 => {
+            let call = some_call(active, dice, |status| *status == ToolCallStatus::Running);
+            match dice.chance(50) {
+                true => Command::ReportClientOutput { chat: id, turn, call, output: output(dice) },
+                false => {
+                    let ask = dice.chance(50);
+                    Command::CompleteClientCall { chat: id, turn, call, result: result(dice), ask }
+                }
+            }
+        }
+        18 => match dice.below(3) {
+            0 => Command::SetChatRead { chat: id, read: dice.chance(80) },
+            1 => Command::SetChatArchived { chat: id, archived: dice.chance(50) },
+            _ => Command::ChangeConfig { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
+        },
+        13 => match dice.chance(70) {
+            true => Command::SetActiveClient(active_client(dice)),
+            false => Command::RemoveActiveClient(client(dice)),
+        },
         5 => Command::CancelTurn { chat: id, turn },
         6 => Command::ChangeModel(model(dice)),
         7 => match dice.below(3) {
@@ -155,14 +267,14 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
             }
             _ => Command::SetDraft { chat: id, draft: dice.maybe(message) },
         },
-        _ => Command::StartTurn { chat: id, turn, message: message(dice) },
+        _ => Command::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) },
     }
 }
 
-fn open_permissions(active: &ActiveTurn) -> Vec<RequestId> {
+fn open_permissions(active: &ActiveTurn) -> Vec<(ToolCallId, PermissionRequest)> {
     let asked = |part: &Part| match part {
         Part::ToolCall(call) => match &call.status {
-            ToolCallStatus::PendingConfirmation(request) => Some(request.id.clone()),
+            ToolCallStatus::PendingConfirmation(request) => Some((call.id.clone(), request.clone())),
             _ => None,
         },
         _ => None,
@@ -170,12 +282,27 @@ fn open_permissions(active: &ActiveTurn) -> Vec<RequestId> {
     active.parts().iter().filter_map(asked).collect()
 }
 
+/// An answer to `request`: mostly one that it takes.
+fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
+    let decision = dice.pick(&[Decision::Approved, Decision::Approved, Decision::Denied]);
+    let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
+    let option = request.options.iter().find(fits).map(|option| option.id.clone());
+    Verdict {
+        option: if dice.chance(90) { option } else { Some(dice.id("option-")) },
+        edited_input: if request.editable || dice.chance(5) { dice.maybe(Dice::text) } else { None },
+        skipped: decision == Decision::Denied && dice.chance(50),
+        by: dice.pick(&[ConfirmedBy::Person, ConfirmedBy::Setting]),
+        extra: any_extra(dice),
+        ..decision.into()
+    }
+}
+
 /// What an agent reports of a running turn: mostly what fits it.
 fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
     let turn = if dice.chance(98) { active.id.clone() } else { TurnId::from(dice.id("turn-")) };
     let event = match dice.below(40) {
-        0 => ChatEvent::TurnCompleted { turn },
-        1 => ChatEvent::TurnFailed { turn, error: error(dice) },
+        0 => ChatEvent::TurnCompleted { turn, duration: None },
+        1 => ChatEvent::TurnFailed { turn, duration: dice.maybe(|_| 5), error: error(dice) },
         2 => chat_event(dice),
         3..=6 => ChatEvent::PartAdded { turn, part: whole_or_new_part(active, dice) },
         7..=12 => {
@@ -198,7 +325,10 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
             let id = call_id(active, dice, |status| *status == ToolCallStatus::Streaming);
             ChatEvent::ToolCallReady {
                 turn,
-                call: new_call(id, dice),
+                call: match active.tool_call(&id) {
+                    Some(begun) if dice.chance(95) => as_it_began(begun),
+                    _ => new_call(id, dice),
+                },
                 invocation_message: dice.text(),
                 input: dice.maybe(Dice::text),
                 gate: dice.pick(&[Gate::None, Gate::Follows]),
@@ -208,9 +338,13 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
             let fits = |status: &ToolCallStatus| matches!(status, ToolCallStatus::Ready | ToolCallStatus::Running);
             let call = call_id(active, dice, fits);
             let id = RequestId::from(format!("{chat}-request-{}", dice.below(60)));
-            ChatEvent::ToolCallGated { turn, call, request: permission(id, dice) }
+            ChatEvent::ToolCallGated { turn, gated: gated(call, id, dice) }
         }
-        29..=31 => {
+        29 => {
+            let call = call_id(active, dice, |status| *status == ToolCallStatus::Running);
+            ChatEvent::ToolCallOutput { turn, call, output: output(dice) }
+        }
+        30 | 31 => {
             let call = call_id(active, dice, |status| *status == ToolCallStatus::Running);
             ChatEvent::ToolCallCompleted { turn, call, result: result(dice) }
         }
@@ -229,8 +363,8 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
         }
         36 | 37 => ChatEvent::UsageReported { turn, usage: usage(dice) },
         _ => {
-            let request = RequestId::from(format!("{chat}-request-{}", dice.below(60)));
-            ChatEvent::InputRequested { turn, request, question: dice.text() }
+            let id = RequestId::from(format!("{chat}-request-{}", dice.below(60)));
+            ChatEvent::InputRequested { turn, request: Box::new(input_request(id, dice)) }
         }
     };
     Command::Report { chat, event }
@@ -277,6 +411,13 @@ fn call_id(active: &ActiveTurn, dice: &mut Dice, fits: impl Fn(&ToolCallStatus) 
     }
 }
 
+fn some_call(active: Option<&ActiveTurn>, dice: &mut Dice, fits: fn(&ToolCallStatus) -> bool) -> ToolCallId {
+    match active {
+        Some(active) => call_id(active, dice, fits),
+        None => ToolCallId::from(dice.id("call-")),
+    }
+}
+
 fn request_id(chat: &Chat, active: Option<&ActiveTurn>, dice: &mut Dice) -> RequestId {
     let asked = |part: &Part| match part {
         Part::InputRequest(input) => Some(input.id.clone()),
@@ -313,30 +454,64 @@ fn created(id: SessionId, dice: &mut Dice) -> SessionEvent {
 
 /// Anything that may be said of a session itself, except that it comes or goes.
 pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
-    match dice.below(20) {
+    match dice.below(24) {
         0 => SessionEvent::CreationFailed(error(dice)),
-        1 => SessionEvent::ChatRowChanged(ChatRow {
-            chat: ChatId::from(dice.pick(&["main", "side"])),
-            title: dice.text(),
-            status: dice.pick(&[ChatStatus::Idle, ChatStatus::InProgress, ChatStatus::InputNeeded, ChatStatus::Error]),
-            modified_at: Timestamp(dice.below(1_000) as u64),
-        }),
+        1 => SessionEvent::ChatRowChanged(chat_row(dice)),
+        20 => match dice.chance(60) {
+            true => SessionEvent::ChatAdded(chat_row(dice)),
+            false => SessionEvent::ChatRemoved(ChatId::from(dice.pick(&["main", "side"]))),
+        },
+        21 => SessionEvent::ActiveClientSet(active_client(dice)),
+        22 => SessionEvent::ActiveClientRemoved(client(dice)),
+        23 => SessionEvent::ConfigChanged { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
         2 => SessionEvent::InputNeededSet(InputNeeded {
             request: RequestId::from(dice.id("request-")),
             chat: ChatId::from("main"),
             turn: TurnId::from(dice.id("turn-")),
-            about: match dice.maybe(|dice| ToolCallId::from(dice.id("call-"))) {
-                Some(call) => InputSubject::ToolConfirmation(call),
-                None => InputSubject::Question,
+            about: match dice.below(3) {
+                0 => InputSubject::ToolConfirmation(Box::new(any_call(dice))),
+                1 => InputSubject::ClientExecution(Box::new(any_call(dice))),
+                _ => InputSubject::Question(Box::new(any_input_request(dice))),
             },
         }),
-        3 => SessionEvent::InputNeededRemoved(RequestId::from(dice.id("request-"))),
+        3 => SessionEvent::InputNeededRemoved {
+            chat: ChatId::from("main"),
+            request: RequestId::from(dice.id("request-")),
+        },
         4 => SessionEvent::Listed,
         5..=9 => SessionEvent::Ready,
         10..=12 => SessionEvent::TitleChanged(dice.text()),
         13..=15 => SessionEvent::ModelChanged(model(dice)),
         16 | 17 => SessionEvent::ReadChanged(dice.chance(50)),
         _ => SessionEvent::ArchivedChanged(dice.chance(50)),
+    }
+}
+
+fn chat_row(dice: &mut Dice) -> ChatRow {
+    ChatRow {
+        chat: ChatId::from(dice.pick(&["main", "side"])),
+        uri: dice.maybe(Dice::text),
+        title: dice.text(),
+        status: dice.pick(&[ChatStatus::Idle, ChatStatus::InProgress, ChatStatus::InputNeeded, ChatStatus::Error]),
+        is_read: dice.chance(50),
+        is_archived: dice.chance(50),
+        modified_at: Timestamp(dice.below(1_000) as u64),
+        touched_at: Timestamp(dice.below(1_000) as u64),
+    }
+}
+
+fn active_client(dice: &mut Dice) -> ActiveClient {
+    let tool = |dice: &mut Dice| ClientTool {
+        name: dice.text(),
+        description: dice.maybe(Dice::text),
+        input_schema: dice.maybe(|_| serde_json::json!({"type": "object"})),
+        extra: any_extra(dice),
+    };
+    ActiveClient {
+        client: client(dice),
+        display_name: dice.maybe(Dice::text),
+        tools: (0..dice.below(3)).map(|_| tool(dice)).collect(),
+        extra: any_extra(dice),
     }
 }
 
@@ -347,8 +522,11 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
     let call = ToolCallId::from(dice.id("call-"));
     let request = RequestId::from(dice.id("request-"));
     let pending = PendingId::from(dice.id("pending-"));
-    match dice.below(26) {
-        0..=2 => ChatEvent::TurnStarted { turn, message: message(dice) },
+    match dice.below(29) {
+        0..=2 => {
+            let (started_at, queued) = (claimed(dice), dice.maybe(|_| pending));
+            ChatEvent::TurnStarted { turn, message: message(dice), started_at, queued }
+        }
         3..=5 => ChatEvent::PartAdded { turn, part: any_part(dice) },
         6 => ChatEvent::TextDelta { turn, part, content: dice.text() },
         7 => ChatEvent::ReasoningDelta { turn, part, content: dice.text() },
@@ -361,10 +539,10 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
             input: dice.maybe(Dice::text),
             gate: dice.pick(&[Gate::None, Gate::Follows]),
         },
-        11 => ChatEvent::ToolCallGated { turn, call, request: permission(request, dice) },
+        11 => ChatEvent::ToolCallGated { turn, gated: gated(call, request, dice) },
         12 | 13 => {
-            let decision = dice.pick(&[Decision::Approved, Decision::Denied]);
-            ChatEvent::ToolCallConfirmed { turn, call, request, decision }
+            let verdict = verdict(&permission(request.clone(), dice), dice);
+            ChatEvent::ToolCallConfirmed { turn, call, request, verdict }
         }
         14 => ChatEvent::ToolCallCompleted { turn, call, result: result(dice) },
         15 => ChatEvent::ToolCallResultGated { turn, call, result: result(dice) },
@@ -373,12 +551,24 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
             ChatEvent::ToolCallResultConfirmed { turn, call, result: result(dice), decision }
         }
         17 => ChatEvent::UsageReported { turn, usage: usage(dice) },
-        18 => ChatEvent::InputRequested { turn, request, question: dice.text() },
-        19 => ChatEvent::InputAnswered { turn, request, response: response(dice) },
-        20 => match dice.below(3) {
-            0 => ChatEvent::TurnCompleted { turn },
-            1 => ChatEvent::TurnCancelled { turn },
-            _ => ChatEvent::TurnFailed { turn, error: error(dice) },
+        18 => ChatEvent::InputRequested { turn, request: Box::new(input_request(request, dice)) },
+        19 => {
+            let outcome = dice.pick(&[InputOutcome::Accepted, InputOutcome::Declined, InputOutcome::Cancelled]);
+            ChatEvent::InputAnswered { turn, request, outcome, answers: answers(dice) }
+        }
+        20 => {
+            let duration = dice.maybe(|dice| dice.below(1_000) as u64);
+            match dice.below(3) {
+                0 => ChatEvent::TurnCompleted { turn, duration },
+                1 => ChatEvent::TurnCancelled { turn, duration },
+                _ => ChatEvent::TurnFailed { turn, duration, error: error(dice) },
+            }
+        }
+        25 => ChatEvent::ToolCallOutput { turn, call, output: output(dice) },
+        26 => ChatEvent::InputAnswerChanged { turn, request, question: question_id(dice), answer: dice.maybe(answer) },
+        27 => match dice.chance(50) {
+            true => ChatEvent::ChatReadChanged(dice.chance(50)),
+            false => ChatEvent::ChatArchivedChanged(dice.chance(50)),
         },
         21 => ChatEvent::SteeringSet(pending_message(pending, dice)),
         22 => ChatEvent::SteeringRemoved(pending),
@@ -400,35 +590,52 @@ fn any_part(dice: &mut Dice) -> Part {
             Part::Text(TextPart { id, content: dice.text(), delivery })
         }
         1 => Part::Reasoning { id, content: dice.text() },
-        2 | 3 => Part::ToolCall(Box::new(ToolCall {
-            id: ToolCallId::from(dice.id("call-")),
-            name: "tool".into(),
-            display_name: "Tool".into(),
-            kind: None,
-            language: None,
-            invocation_message: dice.text(),
-            input: None,
-            status: match dice.below(9) {
-                0 => ToolCallStatus::Streaming,
-                1 => ToolCallStatus::Ready,
-                2 | 7 | 8 => {
-                    ToolCallStatus::PendingConfirmation(permission(RequestId::from(dice.id("request-")), dice))
-                }
-                3 => ToolCallStatus::Running,
-                4 => ToolCallStatus::PendingResultConfirmation(result(dice)),
-                5 => ToolCallStatus::Completed(result(dice)),
-                _ => ToolCallStatus::Cancelled(dice.pick(&[CancelReason::Denied, CancelReason::ResultDenied])),
-            },
-            ready_rank: dice.maybe(|dice| dice.below(3) as u32),
-        })),
+        2 | 3 => Part::ToolCall(Box::new(any_call(dice))),
         4 => Part::Content(content(dice)),
         5 => Part::Error(error(dice)),
-        _ => Part::InputRequest(InputRequest {
-            id: RequestId::from(dice.id("request-")),
-            question: dice.text(),
-            response: dice.maybe(response),
-        }),
+        _ => Part::InputRequest(any_input_request(dice)),
     }
+}
+
+fn any_call(dice: &mut Dice) -> ToolCall {
+    let option = PermissionOption { id: "option-0".into(), label: dice.text(), allows: dice.chance(50) };
+    ToolCall {
+        id: ToolCallId::from(dice.id("call-")),
+        name: "tool".into(),
+        display_name: "Tool".into(),
+        kind: None,
+        language: None,
+        invocation_message: dice.text(),
+        intention: dice.maybe(Dice::text),
+        client: if dice.chance(25) { Some(client(dice)) } else { None },
+        input: None,
+        confirmed: dice.maybe(|dice| Confirmed {
+            by: dice.pick(&[ConfirmedBy::NotNeeded, ConfirmedBy::Person, ConfirmedBy::Setting]),
+            option: dice.maybe(|_| option.clone()),
+        }),
+        output: dice.maybe(output),
+        status: match dice.below(9) {
+            0 => ToolCallStatus::Streaming,
+            1 => ToolCallStatus::Ready,
+            2 | 7 | 8 => ToolCallStatus::PendingConfirmation(permission(RequestId::from(dice.id("request-")), dice)),
+            3 => ToolCallStatus::Running,
+            4 => ToolCallStatus::PendingResultConfirmation(result(dice)),
+            5 => ToolCallStatus::Completed(result(dice)),
+            _ => ToolCallStatus::Cancelled(Cancellation {
+                reason: dice.pick(&[CancelReason::Denied, CancelReason::Skipped, CancelReason::ResultDenied]),
+                option: dice.maybe(|_| option.clone()),
+                extra: any_extra(dice),
+            }),
+        },
+        ready_rank: dice.maybe(|dice| dice.below(3) as u32),
+        announced: None,
+    }
+}
+
+fn any_input_request(dice: &mut Dice) -> InputRequest {
+    let request = input_request(RequestId::from(dice.id("request-")), dice);
+    let outcome = dice.maybe(|dice| dice.pick(&[InputOutcome::Accepted, InputOutcome::Declined]));
+    InputRequest { answers: answers(dice), outcome, ..request }
 }
 
 pub(crate) fn message(dice: &mut Dice) -> Message {
@@ -443,6 +650,7 @@ pub(crate) fn message(dice: &mut Dice) -> Message {
             .collect(),
         origin: if dice.chance(95) { MessageOrigin::User } else { MessageOrigin::Automation },
         model: if dice.chance(10) { Some(model(dice)) } else { None },
+        extra: any_extra(dice),
     }
 }
 
@@ -461,6 +669,19 @@ fn new_call(id: ToolCallId, dice: &mut Dice) -> NewToolCall {
         display_name: dice.text(),
         kind: dice.maybe(|_| ToolKind::Terminal),
         language: dice.maybe(Dice::text),
+        client: if dice.chance(25) { Some(client(dice)) } else { None },
+    }
+}
+
+/// How a call began, said again.
+fn as_it_began(call: &ToolCall) -> NewToolCall {
+    NewToolCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        display_name: call.display_name.clone(),
+        kind: call.kind,
+        language: call.language.clone(),
+        client: call.client.clone(),
     }
 }
 
@@ -477,11 +698,43 @@ fn permission(id: RequestId, dice: &mut Dice) -> PermissionRequest {
         path: dice.maybe(Dice::text),
         full_command_text: dice.maybe(Dice::text),
         intention: dice.maybe(Dice::text),
+        title: dice.maybe(Dice::text),
+        options: (0..dice.below(4))
+            .map(|number| PermissionOption {
+                id: format!("option-{number}"),
+                label: dice.text(),
+                allows: dice.chance(60),
+            })
+            .collect(),
+        editable: dice.chance(40),
     }
 }
 
+/// A question about a call, which sometimes says of the call something else than was said before.
+fn gated(call: ToolCallId, request: RequestId, dice: &mut Dice) -> Box<Gated> {
+    Box::new(Gated {
+        call,
+        request: permission(request, dice),
+        invocation_message: if dice.chance(30) { Some(dice.text()) } else { None },
+        input: if dice.chance(30) { Some(dice.text()) } else { None },
+    })
+}
+
 fn result(dice: &mut Dice) -> ToolResult {
-    ToolResult { success: dice.chance(70), past_tense_message: dice.text(), output: dice.maybe(Dice::text) }
+    ToolResult {
+        success: dice.chance(70),
+        past_tense_message: dice.text(),
+        output: dice.maybe(Dice::text),
+        extra: any_extra(dice),
+    }
+}
+
+fn output(dice: &mut Dice) -> ToolOutput {
+    let piece = |dice: &mut Dice| match dice.chance(50) {
+        true => dice.text().into(),
+        false => serde_json::json!({"type": "text", "text": dice.text()}),
+    };
+    ToolOutput { text: dice.text(), pieces: dice.maybe(|dice| vec![piece(dice), piece(dice)]) }
 }
 
 fn usage(dice: &mut Dice) -> Usage {
@@ -505,10 +758,62 @@ fn error(dice: &mut Dice) -> ErrorInfo {
     ErrorInfo { kind: "agent".into(), message: dice.text(), stack: dice.maybe(Dice::text) }
 }
 
-fn response(dice: &mut Dice) -> InputResponse {
-    match dice.below(3) {
-        0 => InputResponse::Accept { text: dice.text() },
-        1 => InputResponse::Decline,
-        _ => InputResponse::Cancel,
+fn question_id(dice: &mut Dice) -> QuestionId {
+    QuestionId::from(dice.pick(&["question-0", "question-0", "question-1", "nonsense"]))
+}
+
+fn input_request(id: RequestId, dice: &mut Dice) -> InputRequest {
+    let questions = (0..dice.below(3)).map(|number| question(number, dice)).collect();
+    InputRequest {
+        message: dice.maybe(Dice::text),
+        url: dice.maybe(Dice::text),
+        questions,
+        ..InputRequest::ask(id, "")
+    }
+}
+
+fn question(number: usize, dice: &mut Dice) -> Question {
+    let options = || {
+        let recommended = [true, false].into_iter();
+        let choice = |recommended| Choice {
+            id: format!("choice-{recommended}"),
+            label: "This".into(),
+            description: None,
+            recommended,
+        };
+        recommended.map(choice).collect()
+    };
+    Question {
+        id: QuestionId::from(format!("question-{number}")),
+        title: dice.maybe(Dice::text),
+        message: dice.text(),
+        required: dice.chance(50),
+        kind: match dice.below(5) {
+            0 => QuestionKind::Text { format: None, min: None, max: Some(9), default: dice.maybe(Dice::text) },
+            1 => QuestionKind::Number { whole: dice.chance(50), min: None, max: Some(9.into()), default: None },
+            2 => QuestionKind::YesOrNo { default: dice.maybe(|dice| dice.chance(50)) },
+            3 => QuestionKind::One { options: options(), freeform: dice.chance(50) },
+            _ => QuestionKind::Several { options: options(), freeform: dice.chance(50), min: Some(1), max: None },
+        },
+    }
+}
+
+fn answers(dice: &mut Dice) -> Answers {
+    (0..dice.below(3)).map(|_| (question_id(dice), answer(dice))).collect()
+}
+
+fn answer(dice: &mut Dice) -> Answer {
+    let freeform = (0..dice.below(2)).map(|_| dice.text()).collect();
+    let value = match dice.below(5) {
+        0 => AnswerValue::Text(dice.text()),
+        1 => AnswerValue::Number(Number::from(dice.below(9))),
+        2 => AnswerValue::YesOrNo(dice.chance(50)),
+        3 => AnswerValue::One { id: "choice-true".into(), freeform },
+        _ => AnswerValue::Several { ids: vec!["choice-true".into(), "choice-false".into()], freeform },
+    };
+    match dice.below(4) {
+        0 => Answer::Draft(value),
+        1 => Answer::Skipped { freeform: vec![dice.text()] },
+        _ => Answer::Submitted(value),
     }
 }

@@ -19,6 +19,11 @@ fn client_wants(given: Scene, command: Command, with: Rejection, says: &'static 
     Case { given, who: client(), command, with, says }
 }
 
+/// What the host wants and does not get.
+fn host_wants(given: Scene, command: Command, with: Rejection, says: &'static str) -> Case {
+    Case { given, who: Who::Host, command, with, says }
+}
+
 /// What an agent reports and is not believed.
 fn agent_reports(given: Scene, event: ChatEvent, with: Rejection, says: &'static str) -> Case {
     Case { given, who: Who::Agent, command: Command::Report { chat: main(), event }, with, says }
@@ -42,7 +47,7 @@ fn of_agent() -> Message {
 }
 
 fn start_with(message: Message) -> Command {
-    Command::StartTurn { chat: main(), turn: TURN.into(), message }
+    Command::StartTurn { chat: main(), turn: TURN.into(), message, started_at: None }
 }
 
 fn unknown_model() -> Rejection {
@@ -126,7 +131,6 @@ fn a_permission_is_answered_once_and_only_where_it_was_asked() {
 #[test]
 fn a_question_is_answered_once_and_only_while_its_turn_runs() {
     let questioned = || Scene::reported([asked("q1")]);
-    let decline = |request| answer(request, InputResponse::Decline);
     let unknown = |request: &str| Rejection::UnknownRequest(request.into());
     check(vec![
         client_wants(Scene::ready(), decline("q1"), unknown("q1"), "nothing was asked under q1"),
@@ -192,6 +196,12 @@ fn messages_wait_only_in_a_usable_session_within_bounds_and_in_the_name_of_a_per
             ONLY_USER,
         ),
         client_wants(
+            Scene::ready(),
+            Command::SetDraft { chat: main(), draft: Some(of_agent()) },
+            Rejection::OnlyUserMessages,
+            ONLY_USER,
+        ),
+        client_wants(
             Scene::in_turn(),
             Command::SetSteering { chat: main(), message: from_agent() },
             Rejection::OnlyUserMessages,
@@ -224,10 +234,26 @@ fn messages_wait_only_in_a_usable_session_within_bounds_and_in_the_name_of_a_per
 fn nothing_is_done_to_a_chat_that_is_not_there() {
     let side = || ChatId::from("side");
     let commands = [
-        Command::StartTurn { chat: side(), turn: turn(), message: Message::user("go") },
+        Command::StartTurn { chat: side(), turn: turn(), message: Message::user("go"), started_at: None },
         Command::CancelTurn { chat: side(), turn: turn() },
-        Command::ResolvePermission { chat: side(), turn: turn(), request: "r1".into(), decision: Decision::Approved },
-        Command::AnswerInput { chat: side(), request: "q1".into(), response: InputResponse::Cancel },
+        Command::ResolvePermission {
+            chat: side(),
+            turn: turn(),
+            question: PermissionQuestion::Request("r1".into()),
+            verdict: Decision::Approved.into(),
+        },
+        Command::ConfirmResult { chat: side(), turn: turn(), call: "c1".into(), decision: Decision::Approved },
+        Command::CompleteClientCall { chat: side(), turn: turn(), call: "c1".into(), result: success(), ask: false },
+        Command::ReportClientOutput { chat: side(), turn: turn(), call: "c1".into(), output: output("half") },
+        Command::AnswerInput {
+            chat: side(),
+            request: "q1".into(),
+            outcome: InputOutcome::Cancelled,
+            answers: Answers::new(),
+        },
+        Command::DraftAnswer { chat: side(), request: "q1".into(), question: QUESTION.into(), answer: None },
+        Command::SetChatRead { chat: side(), read: true },
+        Command::SetChatArchived { chat: side(), archived: true },
         Command::SetSteering { chat: side(), message: pending("p1", "left") },
         Command::RemoveSteering { chat: side(), id: "p1".into() },
         Command::Enqueue { chat: side(), message: pending("p1", "later") },
@@ -238,18 +264,224 @@ fn nothing_is_done_to_a_chat_that_is_not_there() {
     let unknown = || Rejection::UnknownChat("side".into());
     let mut cases: Vec<_> =
         commands.into_iter().map(|command| client_wants(Scene::in_turn(), command, unknown(), NO_SIDE_CHAT)).collect();
-    let command = Command::Report { chat: side(), event: ended() };
-    cases.push(Case { given: Scene::in_turn(), who: Who::Agent, command, with: unknown(), says: NO_SIDE_CHAT });
+    let of_the_host = [
+        Command::Report { chat: side(), event: ended() },
+        Command::StopTurn { chat: side(), turn: turn(), error: ErrorInfo::new("hostStopped", "bye") },
+        Command::StartWaiting { chat: side() },
+        Command::TakeSteering { chat: side() },
+        Command::RemoveChat(side()),
+    ];
+    cases.extend(of_the_host.map(|command| host_wants(Scene::in_turn(), command, unknown(), NO_SIDE_CHAT)));
     check(cases);
 }
 
 #[test]
-fn a_client_reports_nothing() {
-    let report = Command::Report { chat: main(), event: ended() };
+fn a_client_reports_nothing_and_does_nothing_that_is_the_hosts() {
+    let commands = [
+        Command::Report { chat: main(), event: ended() },
+        Command::ReportSession(SessionEvent::Ready),
+        stop(),
+        start_waiting(),
+        Command::TakeSteering { chat: main() },
+        add_chat("side"),
+        Command::RemoveChat("side".into()),
+    ];
+    let given = || Scene::in_turn().after_command_of_host(add_chat("aside"));
+    check(commands.into_iter().map(|command| client_wants(given(), command, Rejection::NotYours, NOT_YOURS)).collect());
+}
+
+#[test]
+fn chats_are_added_under_new_names_within_bounds_and_removed_while_idle() {
+    let beside = || Scene::ready().after_command_of_host(add_chat("side"));
+    let busy = || {
+        let (chat, message) = ("side".into(), Message::user("go"));
+        beside().after(Command::StartTurn { chat, turn: turn(), message, started_at: None })
+    };
+    let full = || {
+        (1..MAX_CHATS)
+            .fold(Scene::ready(), |scene, number| scene.after_command_of_host(add_chat(&format!("c{number}"))))
+    };
+    let duplicate = |chat: &str| Rejection::DuplicateChat(chat.into());
     check(vec![
-        client_wants(Scene::in_turn(), report, Rejection::NotYours, NOT_YOURS),
-        client_wants(Scene::creating(), Command::ReportSession(SessionEvent::Ready), Rejection::NotYours, NOT_YOURS),
+        host_wants(Scene::failed(), add_chat("side"), creation_failed(), CREATION_FAILED),
+        host_wants(Scene::ready(), add_chat(""), Rejection::EmptyId, "an id must not be empty"),
+        host_wants(beside(), add_chat("side"), duplicate("side"), "the session has a chat side already"),
+        host_wants(beside(), add_chat("main"), duplicate("main"), "the session has a chat main already"),
+        host_wants(full(), add_chat("side"), Rejection::TooManyChats, "the session has 100 chats already"),
+        host_wants(
+            beside(),
+            Command::RemoveChat(main()),
+            Rejection::MainChat,
+            "the main chat stays as long as its session: dispose that instead",
+        ),
+        host_wants(busy(), Command::RemoveChat("side".into()), Rejection::TurnInProgress(turn()), IN_PROGRESS),
     ]);
+}
+
+#[test]
+fn a_client_takes_part_in_its_own_name_and_within_bounds() {
+    let mut full = Scene::ready();
+    full.session.active_clients = (0..MAX_ACTIVE_CLIENTS).map(|number| taking_part(&format!("c{number}"))).collect();
+    let others = || Scene::ready().after_host(SessionEvent::ActiveClientSet(taking_part("other")));
+    let join = |client| Command::SetActiveClient(taking_part(client));
+    check(vec![
+        client_wants(Scene::ready(), join("other"), Rejection::NotYours, NOT_YOURS),
+        client_wants(others(), Command::RemoveActiveClient("other".into()), Rejection::NotYours, NOT_YOURS),
+        client_wants(full, join("client"), Rejection::TooManyClients, "100 clients take part already"),
+    ]);
+}
+
+#[test]
+fn a_session_without_settings_takes_none() {
+    let mut given = Scene::ready();
+    given.session.config = None;
+    let change = Command::ChangeConfig { values: extra("mode", "auto"), replace: true };
+    check(vec![client_wants(given, change, Rejection::NoConfig, "the session has no settings")]);
+}
+
+#[test]
+fn a_client_runs_only_its_own_calls_and_only_while_they_run() {
+    let mine = || Scene::reported(handed_to("client", "c1"));
+    let theirs = || Scene::reported(handed_to("other", "c1"));
+    let agents = || Scene::reported(running("c1"));
+    let asked_about = || mine().after_report(gated("c1", "r1"));
+    let done = || mine().after(complete("c1", false));
+    let held = || mine().after(complete("c1", true));
+    let givens = [
+        (Scene::in_turn(), "is unknown", "tool call c1 is unknown"),
+        (theirs(), "belongs to another client", "tool call c1 belongs to another client"),
+        (agents(), "is run by the agent", "tool call c1 is run by the agent"),
+        (asked_about(), "is not running", "tool call c1 is not running"),
+        (done(), "is not running", "tool call c1 is not running"),
+        (held(), "is not running", "tool call c1 is not running"),
+    ];
+    for (given, problem, says) in givens {
+        let wants = |command| client_wants(given.clone(), command, tool_call("c1", problem), says);
+        check([complete("c1", false), complete("c1", true), report_output("c1", "half")].map(wants).into());
+    }
+    let over = || mine().after(cancel(TURN));
+    let not_active = || Rejection::TurnNotActive(TURN.into());
+    check(vec![
+        client_wants(over(), complete("c1", false), not_active(), NOT_ACTIVE),
+        client_wants(over(), report_output("c1", "half"), not_active(), NOT_ACTIVE),
+    ]);
+}
+
+#[test]
+fn a_result_is_confirmed_only_while_it_waits() {
+    let held = || Scene::reported(running("c1")).after_report(result_gated("c1"));
+    let confirm = || confirm_result("c1", Decision::Approved);
+    let no_result = || tool_call("c1", "has no result that waits");
+    let says = "tool call c1 has no result that waits";
+    check(vec![
+        client_wants(Scene::in_turn(), confirm(), no_result(), says),
+        client_wants(Scene::reported(running("c1")), confirm(), no_result(), says),
+        client_wants(Scene::reported(asking("c1", "r1")), confirm(), no_result(), says),
+        client_wants(held().after(confirm()), confirm(), no_result(), says),
+        client_wants(held().after(cancel(TURN)), confirm(), Rejection::TurnNotActive(TURN.into()), NOT_ACTIVE),
+    ]);
+}
+
+#[test]
+fn a_verdict_takes_an_option_that_fits_it_and_edits_only_what_may_be_edited() {
+    let with_options = || Scene::reported(asking_with_options("c1", "r1"));
+    let plain = || Scene::reported(asking("c1", "r1"));
+    let choose = |decision: Decision, option: &str| {
+        resolve_with("r1", Verdict { option: Some(option.into()), ..decision.into() })
+    };
+    let unknown = |option: &str| Rejection::UnknownOption(option.into());
+    let edited = Verdict { edited_input: Some("rm".into()), ..Decision::Approved.into() };
+    check(vec![
+        client_wants(
+            with_options(),
+            choose(Decision::Approved, "never"),
+            unknown("never"),
+            "never is none of the options",
+        ),
+        client_wants(
+            with_options(),
+            choose(Decision::Denied, "always"),
+            unknown("always"),
+            "always is none of the options",
+        ),
+        client_wants(
+            with_options(),
+            choose(Decision::Approved, "maybe"),
+            unknown("maybe"),
+            "maybe is none of the options",
+        ),
+        client_wants(plain(), choose(Decision::Approved, "always"), unknown("always"), "always is none of the options"),
+        client_wants(
+            plain(),
+            resolve_with("r1", edited),
+            tool_call("c1", "takes no other input"),
+            "tool call c1 takes no other input",
+        ),
+    ]);
+}
+
+#[test]
+fn a_permission_named_by_its_call_is_answered_only_while_that_call_waits() {
+    let approve = |call| resolve_about(call, Decision::Approved);
+    let waits_not = || tool_call("c1", "does not wait for an answer");
+    let says = "tool call c1 does not wait for an answer";
+    let answered = Scene::reported(asking("c1", "r1")).after(approve("c1"));
+    let held = Scene::reported(running("c1")).after_report(result_gated("c1"));
+    check(vec![
+        client_wants(Scene::in_turn(), approve("c9"), tool_call("c9", "is unknown"), "tool call c9 is unknown"),
+        client_wants(Scene::reported(running("c1")), approve("c1"), waits_not(), says),
+        client_wants(answered, approve("c1"), waits_not(), says),
+        client_wants(held, approve("c1"), waits_not(), says),
+    ]);
+}
+
+#[test]
+fn an_answer_belongs_to_a_question_and_what_is_required_is_answered() {
+    let questioned = || Scene::reported([asked("q1")]);
+    let accept = |answers| answer("q1", InputOutcome::Accepted, answers);
+    let stray = || Answers::from([("other".into(), Answer::text("this"))]);
+    let unknown = || Rejection::UnknownQuestion("other".into());
+    let no_question = "there is no question other in this request";
+    let unanswered = || Rejection::Unanswered(QUESTION.into());
+    let answer_first = "question answer must be answered first";
+    let skipped = Answer::Skipped { freeform: vec![] };
+    check(vec![
+        client_wants(questioned(), accept(stray()), unknown(), no_question),
+        client_wants(questioned(), answer("q1", InputOutcome::Declined, stray()), unknown(), no_question),
+        client_wants(questioned(), draft_answer("q1", "other", Some(draft("th"))), unknown(), no_question),
+        client_wants(questioned(), accept(Answers::new()), unanswered(), answer_first),
+        client_wants(questioned(), accept(answers(draft("th"))), unanswered(), answer_first),
+        client_wants(questioned(), accept(answers(skipped)), unanswered(), answer_first),
+        client_wants(
+            questioned().after(draft_answer("q1", QUESTION, Some(draft("th")))),
+            accept(Answers::new()),
+            unanswered(),
+            answer_first,
+        ),
+        client_wants(
+            questioned().after(draft_answer("q1", QUESTION, Some(Answer::text("this")))),
+            accept(answers(draft("no, th"))),
+            unanswered(),
+            answer_first,
+        ),
+        client_wants(
+            questioned().after(decline("q1")),
+            draft_answer("q1", QUESTION, None),
+            Rejection::AlreadyAnswered("q1".into()),
+            "q1 has been answered already",
+        ),
+        client_wants(
+            Scene::in_turn(),
+            draft_answer("q1", QUESTION, None),
+            Rejection::UnknownRequest("q1".into()),
+            "nothing was asked under q1",
+        ),
+    ]);
+}
+
+#[test]
+fn the_host_stops_only_a_turn_that_runs() {
+    check(vec![host_wants(Scene::ready(), stop(), Rejection::TurnNotActive(TURN.into()), NOT_ACTIVE)]);
 }
 
 #[test]
@@ -258,25 +490,31 @@ fn what_persons_do_and_what_follows_from_chats_is_not_reported() {
         turn: turn(),
         call: "c1".into(),
         request: "r1".into(),
-        decision: Decision::Approved,
+        verdict: Decision::Approved.into(),
     };
-    let answered = ChatEvent::InputAnswered { turn: turn(), request: "q1".into(), response: InputResponse::Decline };
-    let call = ToolCall {
-        id: "c9".into(),
-        name: "shell".into(),
-        display_name: "Shell".into(),
-        kind: None,
-        language: None,
-        invocation_message: String::new(),
-        input: None,
-        status: ToolCallStatus::Running,
-        ready_rank: Some(0),
+    let answered = ChatEvent::InputAnswered {
+        turn: turn(),
+        request: "q1".into(),
+        outcome: InputOutcome::Declined,
+        answers: Answers::new(),
     };
-    let question = InputRequest { id: "q9".into(), question: "?".into(), response: None };
+    let drafted = ChatEvent::InputAnswerChanged {
+        turn: turn(),
+        request: "q1".into(),
+        question: QUESTION.into(),
+        answer: Some(draft("th")),
+    };
+    let call = Scene::reported(running("c9")).call("c9").clone();
+    let question = InputRequest::ask("q9".into(), "?");
+    let again =
+        ChatEvent::TurnStarted { turn: turn(), message: Message::user("again"), started_at: None, queued: None };
     let events = [
-        ChatEvent::TurnStarted { turn: turn(), message: Message::user("again") },
+        again,
         confirmed,
         answered,
+        drafted,
+        ChatEvent::ChatReadChanged(true),
+        ChatEvent::ChatArchivedChanged(true),
         ChatEvent::SteeringSet(pending("p1", "left")),
         ChatEvent::SteeringRemoved("p1".into()),
         ChatEvent::QueuedSet(pending("p1", "later")),
@@ -293,29 +531,20 @@ fn what_persons_do_and_what_follows_from_chats_is_not_reported() {
 
     let row = given.session.catalogue[0].clone();
     let mirrored = [
-        SessionEvent::ChatRowChanged(ChatRow { title: "other".into(), ..row }),
+        SessionEvent::ChatRowChanged(ChatRow { title: "other".into(), ..row.clone() }),
         SessionEvent::InputNeededSet(given.session.input_needed[0].clone()),
-        SessionEvent::InputNeededRemoved("r1".into()),
+        SessionEvent::InputNeededRemoved { chat: main(), request: "r1".into() },
+        SessionEvent::ChatAdded(ChatRow { chat: "side".into(), ..row }),
+        SessionEvent::ChatRemoved(main()),
     ];
-    let host = |event| Case {
-        given: given.clone(),
-        who: Who::Host,
-        command: Command::ReportSession(event),
-        with: Rejection::NotYours,
-        says: NOT_YOURS,
-    };
+    let host = |event| host_wants(given.clone(), Command::ReportSession(event), Rejection::NotYours, NOT_YOURS);
     check(mirrored.into_iter().map(host).collect());
 }
 
 #[test]
 fn a_creation_that_failed_does_not_become_ready() {
-    check(vec![Case {
-        given: Scene::failed(),
-        who: Who::Host,
-        command: Command::ReportSession(SessionEvent::Ready),
-        with: creation_failed(),
-        says: CREATION_FAILED,
-    }]);
+    let ready = Command::ReportSession(SessionEvent::Ready);
+    check(vec![host_wants(Scene::failed(), ready, creation_failed(), CREATION_FAILED)]);
 }
 
 #[test]
@@ -326,8 +555,9 @@ fn a_report_for_a_turn_that_does_not_run_is_refused() {
     events.extend([result_gated("c1"), result_confirmed("c1", Decision::Approved), asked("q1"), ended()]);
     events.extend([
         ChatEvent::UsageReported { turn: turn(), usage: Usage::default() },
-        ChatEvent::TurnCancelled { turn: turn() },
-        ChatEvent::TurnFailed { turn: turn(), error: ErrorInfo::new("agent", "late") },
+        put_out("c1", "half"),
+        cancelled(),
+        failed("late"),
     ]);
     for given in [Scene::ready(), Scene::in_turn().after(cancel(TURN)), Scene::ready().after(start("t2"))] {
         check(
@@ -383,6 +613,8 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
         agent_reports(denied(), completed("c1"), problem("is not running"), not_running),
         agent_reports(done(), completed("c1"), problem("is not running"), not_running),
         agent_reports(done(), result_gated("c1"), problem("is not running"), not_running),
+        agent_reports(begun(), put_out("c1", "half"), problem("is not running"), not_running),
+        agent_reports(done(), put_out("c1", "half"), problem("is not running"), not_running),
         agent_reports(runs(), approved(), problem("has no result that waits"), no_result),
         agent_reports(done(), approved(), problem("has no result that waits"), no_result),
         agent_reports(
@@ -397,6 +629,7 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
         ready("c9", Gate::None),
         gated("c9", "r1"),
         completed("c9"),
+        put_out("c9", "half"),
         result_gated("c9"),
         result_confirmed("c9", Decision::Denied),
     ];
@@ -429,7 +662,15 @@ fn every_reason_is_said_in_its_own_words() {
             Rejection::PartClosed(_) => 13,
             Rejection::DuplicatePart => 14,
             Rejection::ToolCall { .. } => 15,
-            Rejection::NotYours => 16,
+            Rejection::UnknownQuestion(_) => 16,
+            Rejection::Unanswered(_) => 17,
+            Rejection::UnknownOption(_) => 18,
+            Rejection::DuplicateChat(_) => 19,
+            Rejection::TooManyChats => 20,
+            Rejection::MainChat => 21,
+            Rejection::TooManyClients => 22,
+            Rejection::NoConfig => 23,
+            Rejection::NotYours => 24,
         }
     }
     let all = [
@@ -449,9 +690,17 @@ fn every_reason_is_said_in_its_own_words() {
         Rejection::PartClosed("x".into()),
         Rejection::DuplicatePart,
         tool_call("x", "is unknown"),
+        Rejection::UnknownQuestion("x".into()),
+        Rejection::Unanswered("x".into()),
+        Rejection::UnknownOption("x".into()),
+        Rejection::DuplicateChat("x".into()),
+        Rejection::TooManyChats,
+        Rejection::MainChat,
+        Rejection::TooManyClients,
+        Rejection::NoConfig,
         Rejection::NotYours,
     ];
-    assert!(all.iter().map(describe).eq(0..17));
+    assert!(all.iter().map(describe).eq(0..25));
     let words: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), all.len());
 }

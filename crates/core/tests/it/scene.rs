@@ -43,6 +43,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn after_command_of_host(mut self, command: Command) -> Self {
+        self.host(command).unwrap();
+        self
+    }
+
     pub(crate) fn after_report(mut self, event: ChatEvent) -> Self {
         self.report(event).unwrap();
         self
@@ -56,6 +61,11 @@ impl Scene {
     /// A client's command.
     pub(crate) fn act(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
         self.by(&client(), command)
+    }
+
+    /// What the host does.
+    pub(crate) fn host(&mut self, command: Command) -> Result<Vec<Change>, Rejection> {
+        self.by(&Who::Host, command)
     }
 
     /// An agent's report.
@@ -88,6 +98,10 @@ impl Scene {
 
     pub(crate) fn status_of(&self, call: &str) -> &ToolCallStatus {
         &self.call(call).status
+    }
+
+    pub(crate) fn input(&self, request: &str) -> &InputRequest {
+        self.active().input_request(&request.into()).unwrap()
     }
 
     pub(crate) fn waiting(&self) -> Vec<&str> {
@@ -126,7 +140,7 @@ pub(crate) fn turn() -> TurnId {
 }
 
 pub(crate) fn start(turn: &str) -> Command {
-    Command::StartTurn { chat: main(), turn: turn.into(), message: Message::user("go") }
+    Command::StartTurn { chat: main(), turn: turn.into(), message: Message::user("go"), started_at: None }
 }
 
 pub(crate) fn cancel(turn: &str) -> Command {
@@ -134,11 +148,84 @@ pub(crate) fn cancel(turn: &str) -> Command {
 }
 
 pub(crate) fn resolve(request: &str, decision: Decision) -> Command {
-    Command::ResolvePermission { chat: main(), turn: turn(), request: request.into(), decision }
+    resolve_with(request, decision.into())
 }
 
-pub(crate) fn answer(request: &str, response: InputResponse) -> Command {
-    Command::AnswerInput { chat: main(), request: request.into(), response }
+pub(crate) fn resolve_with(request: &str, verdict: Verdict) -> Command {
+    let question = PermissionQuestion::Request(request.into());
+    Command::ResolvePermission { chat: main(), turn: turn(), question, verdict }
+}
+
+pub(crate) fn resolve_about(call: &str, decision: Decision) -> Command {
+    let question = PermissionQuestion::About(call.into());
+    Command::ResolvePermission { chat: main(), turn: turn(), question, verdict: decision.into() }
+}
+
+pub(crate) fn answer(request: &str, outcome: InputOutcome, answers: Answers) -> Command {
+    Command::AnswerInput { chat: main(), request: request.into(), outcome, answers }
+}
+
+pub(crate) fn decline(request: &str) -> Command {
+    answer(request, InputOutcome::Declined, Answers::new())
+}
+
+pub(crate) fn draft_answer(request: &str, question: &str, answer: Option<Answer>) -> Command {
+    Command::DraftAnswer { chat: main(), request: request.into(), question: question.into(), answer }
+}
+
+/// The question of a request that has one ([`asked`]).
+pub(crate) const QUESTION: &str = "answer";
+
+/// An answer to the question of [`asked`].
+pub(crate) fn answers(answer: Answer) -> Answers {
+    Answers::from([(QUESTION.into(), answer)])
+}
+
+pub(crate) fn draft(text: &str) -> Answer {
+    Answer::Draft(AnswerValue::Text(text.into()))
+}
+
+pub(crate) fn confirm_result(call: &str, decision: Decision) -> Command {
+    Command::ConfirmResult { chat: main(), turn: turn(), call: call.into(), decision }
+}
+
+pub(crate) fn complete(call: &str, ask: bool) -> Command {
+    Command::CompleteClientCall { chat: main(), turn: turn(), call: call.into(), result: success(), ask }
+}
+
+pub(crate) fn report_output(call: &str, text: &str) -> Command {
+    Command::ReportClientOutput { chat: main(), turn: turn(), call: call.into(), output: output(text) }
+}
+
+pub(crate) fn output(text: &str) -> ToolOutput {
+    ToolOutput { text: text.into(), pieces: None }
+}
+
+pub(crate) fn stop() -> Command {
+    Command::StopTurn { chat: main(), turn: turn(), error: ErrorInfo::new("hostStopped", "the host stopped") }
+}
+
+pub(crate) fn start_waiting() -> Command {
+    Command::StartWaiting { chat: main() }
+}
+
+pub(crate) fn steer(id: &str) -> Command {
+    Command::SetSteering { chat: main(), message: pending(id, id) }
+}
+
+pub(crate) fn add_chat(id: &str) -> Command {
+    Command::AddChat { chat: id.into(), uri: format!("scripted:/s1/{id}") }
+}
+
+/// A client that takes part, with a tool of its own.
+pub(crate) fn taking_part(client: &str) -> ActiveClient {
+    let tool = ClientTool { name: "browser".into(), description: None, input_schema: None, extra: None };
+    ActiveClient { client: client.into(), display_name: None, tools: vec![tool], extra: None }
+}
+
+/// One member, as dialects hand over what nobody here looks into.
+pub(crate) fn extra(name: &str, value: &str) -> Extra {
+    Extra::from_iter([(name.to_owned(), value.into())])
 }
 
 pub(crate) fn pending(id: &str, text: &str) -> PendingMessage {
@@ -156,6 +243,7 @@ pub(crate) fn new_call(id: &str) -> NewToolCall {
         display_name: "Run a command".into(),
         kind: Some(ToolKind::Terminal),
         language: Some("sh".into()),
+        client: None,
     }
 }
 
@@ -166,11 +254,24 @@ pub(crate) fn permission(id: &str) -> PermissionRequest {
         path: None,
         full_command_text: Some("ls".into()),
         intention: None,
+        title: None,
+        options: Vec::new(),
+        editable: false,
+    }
+}
+
+/// With an answer that allows and one that does not, and with an input that may be changed.
+pub(crate) fn permission_with_options(id: &str) -> PermissionRequest {
+    let option = |id: &str, allows| PermissionOption { id: id.into(), label: id.into(), allows };
+    PermissionRequest {
+        options: vec![option("always", true), option("never", false)],
+        editable: true,
+        ..permission(id)
     }
 }
 
 pub(crate) fn success() -> ToolResult {
-    ToolResult { success: true, past_tense_message: "Ran ls".into(), output: Some("a b".into()) }
+    ToolResult { success: true, past_tense_message: "Ran ls".into(), output: Some("a b".into()), extra: None }
 }
 
 pub(crate) fn streamed(id: &str) -> ChatEvent {
@@ -214,7 +315,12 @@ pub(crate) fn ready(call: &str, gate: Gate) -> ChatEvent {
 }
 
 pub(crate) fn gated(call: &str, request: &str) -> ChatEvent {
-    ChatEvent::ToolCallGated { turn: turn(), call: call.into(), request: permission(request) }
+    gated_by(call, permission(request))
+}
+
+pub(crate) fn gated_by(call: &str, request: PermissionRequest) -> ChatEvent {
+    let gated = Gated { call: call.into(), request, invocation_message: None, input: None };
+    ChatEvent::ToolCallGated { turn: turn(), gated: Box::new(gated) }
 }
 
 pub(crate) fn completed(call: &str) -> ChatEvent {
@@ -230,11 +336,34 @@ pub(crate) fn result_confirmed(call: &str, decision: Decision) -> ChatEvent {
 }
 
 pub(crate) fn asked(request: &str) -> ChatEvent {
-    ChatEvent::InputRequested { turn: turn(), request: request.into(), question: "Which one?".into() }
+    ChatEvent::InputRequested { turn: turn(), request: Box::new(InputRequest::ask(request.into(), "Which one?")) }
+}
+
+pub(crate) fn put_out(call: &str, text: &str) -> ChatEvent {
+    ChatEvent::ToolCallOutput { turn: turn(), call: call.into(), output: output(text) }
 }
 
 pub(crate) fn ended() -> ChatEvent {
-    ChatEvent::TurnCompleted { turn: turn() }
+    ChatEvent::TurnCompleted { turn: turn(), duration: None }
+}
+
+pub(crate) fn cancelled() -> ChatEvent {
+    ChatEvent::TurnCancelled { turn: turn(), duration: None }
+}
+
+pub(crate) fn failed(message: &str) -> ChatEvent {
+    ChatEvent::TurnFailed { turn: turn(), duration: None, error: ErrorInfo::new("agent", message) }
+}
+
+/// The end as it happened: with the time that the turn took.
+pub(crate) fn lasting(end: ChatEvent, took: u64) -> ChatEvent {
+    let duration = Some(took);
+    match end {
+        ChatEvent::TurnCompleted { turn, .. } => ChatEvent::TurnCompleted { turn, duration },
+        ChatEvent::TurnCancelled { turn, .. } => ChatEvent::TurnCancelled { turn, duration },
+        ChatEvent::TurnFailed { turn, error, .. } => ChatEvent::TurnFailed { turn, duration, error },
+        other => panic!("{other:?} ends nothing"),
+    }
 }
 
 /// The reports after which `call` waits for a person's answer to `request`.
@@ -245,4 +374,19 @@ pub(crate) fn asking(call: &str, request: &str) -> [ChatEvent; 3] {
 /// The reports after which `call` runs.
 pub(crate) fn running(call: &str) -> [ChatEvent; 2] {
     [started(call), ready(call, Gate::None)]
+}
+
+/// The reports after which `call` waits for an answer to `request`, which has options and an input that may be changed.
+pub(crate) fn asking_with_options(call: &str, request: &str) -> [ChatEvent; 3] {
+    [started(call), ready(call, Gate::Follows), gated_by(call, permission_with_options(request))]
+}
+
+/// The reports after which `client` is to run `call`.
+pub(crate) fn handed_to(client: &str, call: &str) -> [ChatEvent; 2] {
+    let new = NewToolCall { client: Some(client.into()), ..new_call(call) };
+    let mut ready = ready(call, Gate::None);
+    if let ChatEvent::ToolCallReady { call, .. } = &mut ready {
+        call.clone_from(&new);
+    }
+    [ChatEvent::ToolCallStarted { turn: turn(), call: new }, ready]
 }

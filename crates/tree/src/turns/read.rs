@@ -234,9 +234,14 @@ impl Open {
                         kind: None,
                         language: None,
                         invocation_message: text("name"),
+                        intention: None,
+                        client: None,
                         input: block.get("arguments").map(Value::to_string),
+                        confirmed: None,
+                        output: None,
                         status: ToolCallStatus::Running,
                         ready_rank: u32::try_from(rank).ok(),
+                        announced: None,
                     })));
                 }
                 Some(_) | None => {}
@@ -263,6 +268,7 @@ impl Open {
                     success: !is_error,
                     past_tense_message: call.name.clone(),
                     output: Some(output),
+                    extra: None,
                 });
             }
             _ => {}

@@ -137,9 +137,13 @@ fn result_of(call: &ToolCall) -> (String, bool) {
             let text = result.output.as_ref().unwrap_or(&result.past_tense_message);
             (text.clone(), !result.success)
         }
-        ToolCallStatus::Cancelled(CancelReason::Denied) => ("The user did not allow this.".to_owned(), true),
-        ToolCallStatus::Cancelled(CancelReason::ResultDenied) => {
-            ("The user did not allow the result to be seen.".to_owned(), true)
+        ToolCallStatus::Cancelled(cancellation) => {
+            let told = match cancellation.reason {
+                CancelReason::Denied => "The user did not allow this.",
+                CancelReason::Skipped => "The user skipped this.",
+                CancelReason::ResultDenied => "The user did not allow the result to be seen.",
+            };
+            (told.to_owned(), true)
         }
         ToolCallStatus::Streaming
         | ToolCallStatus::Ready

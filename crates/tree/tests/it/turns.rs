@@ -96,6 +96,108 @@ proptest! {
     }
 }
 
+/// A turn with everything in it that the format has no word for.
+fn eventful_turn() -> Turn {
+    let extra = |value: &str| Some(Extra::from_iter([("note".to_owned(), value.into())]));
+    let option = |allows| PermissionOption { id: "always".into(), label: "Always".into(), allows };
+    let call = |id: &str, status| {
+        Part::ToolCall(Box::new(ToolCall {
+            id: id.into(),
+            name: "browser".into(),
+            display_name: "Browse".into(),
+            kind: None,
+            language: None,
+            invocation_message: "Opening b".into(),
+            intention: Some("Look it up".into()),
+            client: Some("page".into()),
+            input: Some(r#"{"url":"b"}"#.into()),
+            confirmed: Some(Confirmed { by: ConfirmedBy::Setting, option: Some(option(true)) }),
+            output: None,
+            status,
+            ready_rank: Some(0),
+            announced: Some(Box::new(Invocation { message: "Opening a".into(), input: None })),
+        }))
+    };
+    let result = ToolResult {
+        success: true,
+        past_tense_message: "Opened b".into(),
+        output: Some("b".into()),
+        extra: extra("result"),
+    };
+    let skipped = Cancellation { reason: CancelReason::Skipped, option: Some(option(false)), extra: extra("not now") };
+    let asked = PermissionRequest {
+        id: "r1".into(),
+        kind: PermissionKind::Url,
+        path: None,
+        full_command_text: None,
+        intention: None,
+        title: Some("Open it?".into()),
+        options: vec![option(true)],
+        editable: true,
+    };
+    let mut running = call("c4", ToolCallStatus::Running);
+    if let Part::ToolCall(call) = &mut running {
+        call.output = Some(ToolOutput { text: "half".into(), pieces: Some(vec!["half".into()]) });
+    }
+    let values = [
+        AnswerValue::Text("this".into()),
+        AnswerValue::Number(Number::from(7)),
+        AnswerValue::YesOrNo(true),
+        AnswerValue::One { id: "a".into(), freeform: vec!["rather b".into()] },
+        AnswerValue::Several { ids: vec!["a".into(), "b".into()], freeform: vec![] },
+    ];
+    let mut answers: Answers = (0..)
+        .map(|number| QuestionId::from(format!("q{number}")))
+        .zip(values.into_iter().map(Answer::Submitted))
+        .collect();
+    answers.insert("answer".into(), Answer::Draft(AnswerValue::Text("th".into())));
+    answers.insert("passed".into(), Answer::Skipped { freeform: vec!["no idea".into()] });
+    let question = InputRequest {
+        message: Some("About b".into()),
+        url: Some("https://example.org".into()),
+        answers,
+        outcome: Some(InputOutcome::Declined),
+        ..InputRequest::ask("q".into(), "Which one?")
+    };
+    Turn {
+        id: "t1".into(),
+        message: Message { extra: extra("message"), ..Message::user("go") },
+        parts: vec![
+            call("c1", ToolCallStatus::Completed(result.clone())),
+            call("c2", ToolCallStatus::PendingResultConfirmation(result)),
+            call("c3", ToolCallStatus::Cancelled(skipped)),
+            running,
+            call("c5", ToolCallStatus::PendingConfirmation(asked)),
+            Part::InputRequest(question),
+        ],
+        usage: None,
+        outcome: Outcome::Cancelled,
+        // A clock that is far ahead.
+        started_at: Timestamp(5_000_000_000_000),
+        ended_at: Timestamp(5_000_000_000_030),
+        encodings: Encodings::default(),
+    }
+}
+
+#[test]
+fn what_the_format_has_no_word_for_is_read_as_it_was_written() {
+    let written = [Arc::new(eventful_turn())];
+    let log = log_of(&lived(&[]), &written);
+    assert!(log.index().damage().is_empty(), "{:?}", log.index().damage());
+    assert_eq!(turns(&log), written);
+}
+
+#[test]
+fn a_model_is_told_what_came_of_every_call() {
+    let log = log_of(&lived(&[]), &[Arc::new(eventful_turn())]);
+    let lines = String::from_utf8(log.bytes().to_vec()).unwrap();
+    let values = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let results: Vec<_> = values.filter(|line| line["message"]["role"] == "toolResult").collect();
+    let told: Vec<_> = results.iter().map(|line| line["message"]["content"][0]["text"].as_str().unwrap()).collect();
+    let interrupted = "The call was interrupted.";
+    assert_eq!(told, ["b", "b", "The user skipped this.", interrupted, interrupted]);
+}
+
 #[test]
 fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
     let session = lived(&(0..400).collect::<Vec<u64>>());

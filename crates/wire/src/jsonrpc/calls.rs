@@ -68,6 +68,10 @@ impl Calls {
             return Err(CallError::Closed);
         }
         if table.open.len() >= self.limit {
+            // Those whose caller does not wait any more need no place.
+            table.open.retain(|_, waiting| !waiting.is_closed());
+        }
+        if table.open.len() >= self.limit {
             return Err(CallError::TooMany(self.limit));
         }
         let number = table.last + 1;
@@ -131,7 +135,9 @@ mod tests {
     #[test]
     fn the_number_of_open_calls_is_bounded() {
         let calls = Calls::new(1);
-        let _open = calls.begin("a", &()).unwrap();
+        let open = calls.begin("a", &()).unwrap();
         assert!(matches!(calls.begin("b", &()), Err(CallError::TooMany(1))));
+        drop(open);
+        assert!(calls.begin("c", &()).is_ok(), "a call that nobody waits for takes no place");
     }
 }

@@ -90,6 +90,8 @@ pub mod close_code {
     pub const GOING_AWAY: u16 = 1001;
     /// A message was larger than the host takes.
     pub const TOO_BIG: u16 = 1009;
+    /// There is no version that both sides speak.
+    pub const UNSPOKEN: u16 = 4005;
     /// The client fell too far behind: `reconnect` decides between replay and snapshots.
     pub const BEHIND: u16 = 4008;
     /// The state moved in a way that actions cannot say: `reconnect` gives snapshots.

@@ -1,6 +1,6 @@
 //! What a client's action asks of core.
 
-use grove_core::{self as core, Command, Decision};
+use grove_core::{self as core, Command, Decision, PermissionQuestion};
 
 use super::action::*;
 use super::state::*;
@@ -12,14 +12,14 @@ pub fn command(action: Action) -> Result<Command, NotDispatchable> {
     let chat = core::ChatId::from(core::Session::MAIN_CHAT);
     match action.change {
         SessionChange::TurnStarted { turn_id, user_message } => {
-            Ok(Command::StartTurn { chat, turn: turn_id.into(), message: message(user_message) })
+            Ok(Command::StartTurn { chat, turn: turn_id.into(), message: message(user_message), started_at: None })
         }
         SessionChange::TurnCancelled { turn_id } => Ok(Command::CancelTurn { chat, turn: turn_id.into() }),
         SessionChange::PermissionResolved { turn_id, request_id, approved } => Ok(Command::ResolvePermission {
             chat,
             turn: turn_id.into(),
-            request: request_id.into(),
-            decision: if approved { Decision::Approved } else { Decision::Denied },
+            question: PermissionQuestion::Request(request_id.into()),
+            verdict: if approved { Decision::Approved.into() } else { Decision::Denied.into() },
         }),
         SessionChange::ModelChanged { model } => Ok(Command::ChangeModel(model.into())),
         SessionChange::Ready

@@ -39,7 +39,12 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
         | SessionEvent::ArchivedChanged(_)
         | SessionEvent::ChatRowChanged(_)
         | SessionEvent::InputNeededSet(_)
-        | SessionEvent::InputNeededRemoved(_) => None,
+        | SessionEvent::InputNeededRemoved { .. }
+        | SessionEvent::ChatAdded(_)
+        | SessionEvent::ChatRemoved(_)
+        | SessionEvent::ActiveClientSet(_)
+        | SessionEvent::ActiveClientRemoved(_)
+        | SessionEvent::ConfigChanged { .. } => None,
     }
 }
 
@@ -66,7 +71,12 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         | SessionEvent::ArchivedChanged(_)
         | SessionEvent::ChatRowChanged(_)
         | SessionEvent::InputNeededSet(_)
-        | SessionEvent::InputNeededRemoved(_) => None,
+        | SessionEvent::InputNeededRemoved { .. }
+        | SessionEvent::ChatAdded(_)
+        | SessionEvent::ChatRemoved(_)
+        | SessionEvent::ActiveClientSet(_)
+        | SessionEvent::ActiveClientRemoved(_)
+        | SessionEvent::ConfigChanged { .. } => None,
     }
 }
 
@@ -104,13 +114,13 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
             let tool_call = project::started_call(call, invocation_message, input.as_deref());
             SessionChange::ToolStart { turn_id, tool_call }
         }
-        ChatEvent::ToolCallGated { call, request, .. } => {
-            SessionChange::PermissionRequest { turn_id, request: project::permission(request, call) }
+        ChatEvent::ToolCallGated { gated, .. } => {
+            SessionChange::PermissionRequest { turn_id, request: project::permission(&gated.request, &gated.call) }
         }
-        ChatEvent::ToolCallConfirmed { request, decision, .. } => SessionChange::PermissionResolved {
+        ChatEvent::ToolCallConfirmed { request, verdict, .. } => SessionChange::PermissionResolved {
             turn_id,
             request_id: request.to_string(),
-            approved: *decision == Decision::Approved,
+            approved: verdict.decision == Decision::Approved,
         },
         ChatEvent::ToolCallCompleted { call, result, .. } => SessionChange::ToolComplete {
             turn_id,
@@ -128,15 +138,19 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         ChatEvent::UsageReported { usage, .. } => SessionChange::Usage { turn_id, usage: project::usage(usage) },
         ChatEvent::ToolCallStarted { .. }
         | ChatEvent::ToolCallInputDelta { .. }
+        | ChatEvent::ToolCallOutput { .. }
         | ChatEvent::ToolCallResultGated { .. }
         | ChatEvent::InputRequested { .. }
+        | ChatEvent::InputAnswerChanged { .. }
         | ChatEvent::InputAnswered { .. }
         | ChatEvent::SteeringSet(_)
         | ChatEvent::SteeringRemoved(_)
         | ChatEvent::QueuedSet(_)
         | ChatEvent::QueuedRemoved(_)
         | ChatEvent::QueueReordered(_)
-        | ChatEvent::DraftChanged(_) => return None,
+        | ChatEvent::DraftChanged(_)
+        | ChatEvent::ChatReadChanged(_)
+        | ChatEvent::ChatArchivedChanged(_) => return None,
     };
     Some((change, Dated::No))
 }

@@ -1,7 +1,7 @@
 //! How core's state looks in version 1: a session together with its main chat.
 //!
-//! Version 1 does not see a tool call whose input is still being written, a question to the person, queue, steering,
-//! drafts and other chats.
+//! Version 1 does not see a tool call whose input is still being written, what a call puts out while it runs, a question
+//! to the person, queue, steering, drafts, other chats, settings and the clients that take part.
 
 use std::sync::Arc;
 
@@ -221,10 +221,10 @@ fn tool_call(call: &core::ToolCall) -> ToolCallState {
             (ToolCallStatus::Completed, Some(tool_result(result)))
         }
         core::ToolCallStatus::Completed(result) => (ToolCallStatus::Failed, Some(tool_result(result))),
-        core::ToolCallStatus::Cancelled(core::CancelReason::Denied) => (ToolCallStatus::Failed, None),
-        core::ToolCallStatus::Cancelled(core::CancelReason::ResultDenied) => {
-            (ToolCallStatus::Failed, Some(withheld_result()))
-        }
+        core::ToolCallStatus::Cancelled(cancellation) => match cancellation.reason {
+            core::CancelReason::Denied | core::CancelReason::Skipped => (ToolCallStatus::Failed, None),
+            core::CancelReason::ResultDenied => (ToolCallStatus::Failed, Some(withheld_result())),
+        },
     };
     let begun = core::NewToolCall {
         id: call.id.clone(),
@@ -232,8 +232,13 @@ fn tool_call(call: &core::ToolCall) -> ToolCallState {
         display_name: call.display_name.clone(),
         kind: call.kind,
         language: call.language.clone(),
+        client: call.client.clone(),
     };
-    let started = started_call(&begun, &call.invocation_message, call.input.as_deref());
+    let (message, input) = match call.announced.as_deref() {
+        Some(announced) => (&announced.message, &announced.input),
+        None => (&call.invocation_message, &call.input),
+    };
+    let started = started_call(&begun, message, input.as_deref());
     match result {
         None => ToolCallState { status, ..started },
         Some(result) => ToolCallState {

@@ -99,8 +99,9 @@ fn turn_started_is_a_persons_message_for_the_main_chat() {
         ],
         origin: MessageOrigin::User,
         model: None,
+        extra: None,
     };
-    assert_eq!(started, Ok(Command::StartTurn { chat: main(), turn: "t1".into(), message }));
+    assert_eq!(started, Ok(Command::StartTurn { chat: main(), turn: "t1".into(), message, started_at: None }));
 }
 
 #[test]
@@ -112,7 +113,12 @@ fn the_other_three_carry_their_ids_over() {
             "type": "session/permissionResolved", "session": "copilot:/1",
             "turnId": "t1", "requestId": "r1", "approved": approved,
         }));
-        let expected = Command::ResolvePermission { chat: main(), turn: "t1".into(), request: "r1".into(), decision };
+        let expected = Command::ResolvePermission {
+            chat: main(),
+            turn: "t1".into(),
+            question: core::PermissionQuestion::Request("r1".into()),
+            verdict: decision.into(),
+        };
         assert_eq!(resolved, Ok(expected));
     }
     let changed = command(json!({"type": "session/modelChanged", "session": "copilot:/1", "model": "gpt"}));

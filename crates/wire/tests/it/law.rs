@@ -17,12 +17,7 @@ fn config() -> ProptestConfig {
 fn session_with_two_chats() -> Session {
     let mut session = Session::new(&random::new_session(), Timestamp(1));
     let side = core::Chat::new("side".into(), Timestamp(1));
-    session.catalogue.push(core::ChatRow {
-        chat: side.id.clone(),
-        title: side.title.clone(),
-        status: side.status(),
-        modified_at: side.modified_at,
-    });
+    session.catalogue.push(side.row());
     session.chats.push(side);
     session
 }
@@ -53,17 +48,25 @@ fn order_of_calls(state: &v1::SessionState) -> Vec<&str> {
 /// What is remarkable about a session at this moment: where the law could break.
 fn situations(session: &Session) -> Vec<&'static str> {
     let Some(chat) = session.main_chat() else { return vec![] };
-    let statuses = |parts: &[Part]| -> Vec<ToolCallStatus> {
+    let calls = |parts: &[Part]| -> Vec<ToolCall> {
         let calls = parts.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call.status.clone()),
+            Part::ToolCall(call) => Some(call.as_ref().clone()),
             _ => None,
         });
         calls.collect()
     };
-    let active = chat.active.as_ref().map_or_else(Vec::new, |active| statuses(active.parts()));
-    let count = |fits: fn(&ToolCallStatus) -> bool| active.iter().filter(|status| fits(status)).count();
+    let active = chat.active.as_ref().map_or_else(Vec::new, |active| calls(active.parts()));
+    let count = |fits: fn(&ToolCallStatus) -> bool| active.iter().filter(|call| fits(&call.status)).count();
     let last = chat.turns.last();
-    let finished = last.map_or_else(Vec::new, |turn| statuses(&turn.parts));
+    let finished = last.map_or_else(Vec::new, |turn| calls(&turn.parts));
+    let came_to_nothing = |why: CancelReason| {
+        let cancelled = |call: &ToolCall| match &call.status {
+            ToolCallStatus::Cancelled(cancellation) => cancellation.reason == why,
+            _ => false,
+        };
+        finished.iter().any(cancelled)
+    };
+    let runs_for_client = |call: &ToolCall| call.client.is_some() && call.status == ToolCallStatus::Running;
     let has =
         |fits: fn(&Part) -> bool| last.is_some_and(|turn| turn.parts.iter().filter(|part| fits(part)).count() > 1);
     let failed_before = chat.turns.iter().any(|turn| turn.outcome == Outcome::Error);
@@ -72,9 +75,17 @@ fn situations(session: &Session) -> Vec<&'static str> {
         (count(|status| *status == ToolCallStatus::Running) > 1, "two calls run side by side"),
         (count(|status| *status == ToolCallStatus::Streaming) > 1, "two calls are being written"),
         (count(|status| matches!(status, ToolCallStatus::PendingResultConfirmation(_))) > 0, "a result waits"),
-        (finished.contains(&ToolCallStatus::Streaming), "a call was cut off before it was whole"),
-        (finished.contains(&ToolCallStatus::Cancelled(CancelReason::Denied)), "a call was denied"),
-        (finished.contains(&ToolCallStatus::Cancelled(CancelReason::ResultDenied)), "a result was withheld"),
+        (
+            finished.iter().any(|call| call.status == ToolCallStatus::Streaming),
+            "a call was cut off before it was whole",
+        ),
+        (came_to_nothing(CancelReason::Denied), "a call was denied"),
+        (came_to_nothing(CancelReason::Skipped), "a call was skipped"),
+        (came_to_nothing(CancelReason::ResultDenied), "a result was withheld"),
+        (active.iter().any(runs_for_client), "a client runs a call"),
+        (active.iter().any(|call| call.output.is_some()), "a call has put something out"),
+        (active.iter().any(|call| call.announced.is_some()), "a call is restated"),
+        (finished.iter().any(|call| call.announced.is_some()), "a call was restated"),
         (has(|part| matches!(part, Part::Text(text) if text.delivery == Delivery::Streamed)), "texts were streamed"),
         (has(|part| matches!(part, Part::Text(text) if text.delivery == Delivery::Whole)), "whole texts were added"),
         (has(|part| matches!(part, Part::Reasoning { .. })), "there was more than one thought"),
@@ -82,6 +93,9 @@ fn situations(session: &Session) -> Vec<&'static str> {
         (has(|part| matches!(part, Part::Error(_))), "an error came before the error that ended the turn"),
         (chat.status() == ChatStatus::InputNeeded, "a person is asked"),
         (!chat.queued.is_empty(), "messages wait"),
+        (chat.active.is_none() && !chat.queued.is_empty(), "messages wait for the next start"),
+        (last.is_some_and(|turn| turn.ended_at > session.modified_at), "a turn's clock is ahead"),
+        (session.chats.len() > 1, "there is another chat"),
         (failed_before && chat.active.is_some(), "a turn follows a failed one"),
         (last.is_some_and(|turn| turn.outcome == Outcome::Cancelled), "a turn was cancelled"),
         (matches!(session.lifecycle, Lifecycle::CreationFailed(_)), "the creation failed"),
@@ -89,7 +103,7 @@ fn situations(session: &Session) -> Vec<&'static str> {
     all.into_iter().filter_map(|(is_so, name)| is_so.then_some(name)).collect()
 }
 
-const SITUATIONS: usize = 17;
+const SITUATIONS: usize = 25;
 
 /// Runs `steps`, holds every event against the law, and gives the types of the actions and the situations that
 /// occurred.
