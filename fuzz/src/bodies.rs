@@ -98,11 +98,12 @@ pub fn script(data: &[u8]) {
     let text = format!("script:{}", String::from_utf8_lossy(data));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async {
-        let opening = OpenSession { session: "s".into(), model: None, working_directories: Vec::new() };
+        let chat = grove_core::Session::MAIN_CHAT.into();
+        let opening = OpenSession { session: "s".into(), chat, model: None, working_directories: Vec::new() };
         let session = ScriptedAgent.open(opening).await.expect("a session");
         // Scripts may wait for ever: a few reports, or a moment, are enough to see that reading one does no harm.
         let (sender, mut reports) = tokio::sync::mpsc::channel::<AgentEvent>(4);
-        let prompt = Prompt { message: grove_core::Message::user(text), model: None };
+        let prompt = Prompt { message: grove_core::Message::user(text), model: None, client_tools: Vec::new() };
         let run = session.prompt(prompt, TurnSink::new("t".into(), sender));
         let read = async {
             for _ in 0..64 {
@@ -127,8 +128,9 @@ pub fn uri(data: &[u8]) {
         assert_eq!(path.components().count(), 2, "{text}");
         assert!(!path.components().any(|part| part == std::path::Component::ParentDir), "{text}");
     }
-    if let Ok(path) = grove_host::files::local_path(text) {
+    if let Ok(path) = grove_work::local_path(text) {
         assert!(path.is_absolute(), "{text}");
+        assert_eq!(grove_work::local_path(&grove_work::file_uri(&path)).ok(), Some(path), "{text}");
     }
     if let Some((session, content)) = project::parse_content_uri(text) {
         assert_eq!(project::content_uri(&session, &content), text);

@@ -8,9 +8,11 @@
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a fuzz body says what it found by panicking")]
 
+mod ahp;
 mod bodies;
 mod logs;
 
+pub use ahp::*;
 pub use bodies::*;
 pub use logs::*;
 
@@ -26,6 +28,7 @@ pub const BODIES: &[Body] = &[
     Body { name: "frame", run: frame },
     Body { name: "action", run: action },
     Body { name: "reducers", run: reducers },
+    Body { name: "ahp", run: ahp },
     Body { name: "script", run: script },
     Body { name: "uri", run: uri },
     Body { name: "journal", run: journal },

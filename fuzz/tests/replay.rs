@@ -130,6 +130,14 @@ fn the_corpus_has_actions_of_every_type() {
 }
 
 #[test]
+fn the_corpus_has_actions_of_every_type_of_the_agent_host_protocol() {
+    let files = corpus("ahp");
+    let texts = files.iter().map(|bytes| std::str::from_utf8(bytes).unwrap());
+    let actions: Vec<_> = texts.flat_map(str::lines).filter_map(grove_fuzz::parsed_ahp_action).collect();
+    assert!(grove_wire::ahp::Action::kinds().all(|(kind, _)| actions.iter().any(|action| action.kind() == kind)));
+}
+
+#[test]
 fn every_body_has_a_target_for_cargo_fuzz() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("libfuzzer/Cargo.toml");
     let manifest = std::fs::read_to_string(manifest).unwrap();

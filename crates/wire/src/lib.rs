@@ -7,6 +7,7 @@
 //! - [`registry`]: which protocol versions there are, which version introduced what, and what a version can do.
 //! - [`v1`]: the first dialect (integer version 1): its types, its reducers, and its projection of `grove-core`.
 //!   One folder per version: raising the minimum means deleting a folder and its line in the registry.
+//! - [`ahp`]: the dialect that others speak, the Agent Host Protocol 1.0 and 0.9: its types and its versions.
 //!
 //! # What it never does
 //!
@@ -25,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod ahp;
 pub mod jsonrpc;
 pub mod registry;
 pub mod v1;

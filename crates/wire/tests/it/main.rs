@@ -1,7 +1,20 @@
 //! Tests of `grove-wire` from outside: version 1's shapes and reducers, the law that ties it to `grove-core`, the
-//! shapes as they were released, the protocol's document, and readers that meet nonsense.
+//! shapes as they were released, the protocol's document, readers that meet nonsense, and the types and
+//! reducers of the Agent Host Protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
 
+mod ahp_fixtures;
+mod ahp_law;
+mod ahp_reduce;
+mod ahp_reduce_fixtures;
+mod ahp_reduce_made_up;
+mod ahp_reduce_oracle;
+mod ahp_reduce_support;
+mod ahp_reduce_vectors;
+mod ahp_samples;
+mod ahp_schema;
+mod ahp_types;
+mod ahp_version;
 mod compat;
 mod decode;
 mod document;

@@ -1,0 +1,44 @@
+//! Actions on a session's annotations. Clients drive all of them, and make up the ids.
+
+use crate::ahp::Uri;
+use crate::ahp::macros::records;
+use crate::ahp::state::{Annotation, AnnotationEntry, AnnotationOrigin, TextRange};
+
+actions! {
+    pub enum AnnotationsAction {
+        "annotations/set" Client => Set(AnnotationsSet),
+        "annotations/updated" Client => Updated(AnnotationsUpdated),
+        "annotations/removed" Client => Removed(AnnotationsRemoved),
+        "annotations/entrySet" Client => EntrySet(AnnotationsEntrySet),
+        "annotations/entryRemoved" Client => EntryRemoved(AnnotationsEntryRemoved),
+    }
+}
+
+records! {
+    pub struct AnnotationsSet {
+        pub annotation: Annotation,
+    }
+
+    /// Changes what it names and leaves the rest, the entries among it.
+    pub struct AnnotationsUpdated {
+        pub annotation_id: String,
+        pub origin: Option<AnnotationOrigin>,
+        pub resource: Option<Uri>,
+        pub range: Option<TextRange>,
+        pub resolved: Option<bool>,
+    }
+
+    pub struct AnnotationsRemoved {
+        pub annotation_id: String,
+    }
+
+    pub struct AnnotationsEntrySet {
+        pub annotation_id: String,
+        pub entry: AnnotationEntry,
+    }
+
+    pub struct AnnotationsEntryRemoved {
+        pub annotation_id: String,
+        pub entry_id: String,
+    }
+}

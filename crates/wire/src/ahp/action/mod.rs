@@ -1,0 +1,243 @@
+//! Actions, and the envelope they travel in.
+//!
+//! Each channel has an enum of its own, which is all that its reducer sees; [`Action`] is any of them. An action names
+//! no channel: its envelope does.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::Uri;
+use super::macros::{located, records};
+
+/// The actions of one channel: what each is called, who may dispatch it, and what it carries.
+macro_rules! actions {
+    (
+        $(#[$about:meta])*
+        pub enum $name:ident { $($text:literal $who:ident => $variant:ident($body:ty)),* $(,)? }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[serde(tag = "type")]
+        pub enum $name { $(#[serde(rename = $text)] $variant($body)),* }
+
+        impl $name {
+            /// The types of this channel's actions, with who may dispatch them.
+            pub const KINDS: &[(&'static str, crate::ahp::action::Dispatcher)] =
+                &[$(($text, crate::ahp::action::Dispatcher::$who)),*];
+
+            /// The action's type, as it is written.
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $text),* }
+            }
+
+            /// Reads the body of an action of type `kind`; `None` where this channel has no such action.
+            pub(super) fn read<'de, R: crate::ahp::action::Read<'de>>(
+                kind: &str,
+                reader: R,
+            ) -> Option<Result<Self, crate::ahp::action::MalformedAction>> {
+                match kind {
+                    $($text => Some(reader.read($text).map(Self::$variant)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+mod annotations;
+mod changeset;
+mod chat;
+mod resource_watch;
+mod root;
+mod session;
+mod terminal;
+
+pub use annotations::*;
+pub use changeset::*;
+pub use chat::*;
+pub use resource_watch::*;
+pub use root::*;
+pub use session::*;
+pub use terminal::*;
+
+/// Who may dispatch an action. What a client may, the host may too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatcher {
+    Client,
+    Host,
+}
+
+/// An action on any channel.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum Action {
+    Root(RootAction),
+    Session(SessionAction),
+    Chat(ChatAction),
+    Terminal(TerminalAction),
+    Changeset(ChangesetAction),
+    Annotations(AnnotationsAction),
+    ResourceWatch(ResourceWatchAction),
+    #[schemars(skip)]
+    Unknown(UnknownAction),
+}
+
+/// An action of a type that this build does not know, as it came. Whoever meets one leaves the state as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnknownAction {
+    pub kind: String,
+    /// The whole action, `type` included.
+    pub raw: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedAction {
+    #[error("an action needs a text under `type`: {0}")]
+    Head(String),
+    /// The type is known, so it is not for anybody to skip: the body is wrong, and `reason` says which field of it.
+    #[error("{kind}: {reason}")]
+    Body { kind: &'static str, reason: String },
+}
+
+impl Action {
+    /// Reads an action from text. Same as reading it as any other value, without building the value first.
+    pub fn parse(text: &str) -> Result<Self, MalformedAction> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        let head: Head = serde_json::from_str(text).map_err(|error| MalformedAction::Head(error.to_string()))?;
+        match Self::known(&head.kind, text) {
+            Some(action) => action,
+            None => {
+                let raw = serde_json::from_str(text).map_err(|error| MalformedAction::Head(error.to_string()))?;
+                Ok(Self::Unknown(UnknownAction { kind: head.kind, raw }))
+            }
+        }
+    }
+
+    fn known<'de, R: Read<'de>>(kind: &str, body: R) -> Option<Result<Self, MalformedAction>> {
+        fn any<A>(
+            read: Option<Result<A, MalformedAction>>,
+            of: fn(A) -> Action,
+        ) -> Option<Result<Action, MalformedAction>> {
+            read.map(|action| action.map(of))
+        }
+        match kind.split_once('/')?.0 {
+            "root" => any(RootAction::read(kind, body), Self::Root),
+            "session" => any(SessionAction::read(kind, body), Self::Session),
+            "chat" => any(ChatAction::read(kind, body), Self::Chat),
+            "terminal" => any(TerminalAction::read(kind, body), Self::Terminal),
+            "changeset" => any(ChangesetAction::read(kind, body), Self::Changeset),
+            "annotations" => any(AnnotationsAction::read(kind, body), Self::Annotations),
+            "resourceWatch" => any(ResourceWatchAction::read(kind, body), Self::ResourceWatch),
+            _ => None,
+        }
+    }
+
+    /// The action's type, as it is written.
+    pub fn kind(&self) -> &str {
+        match self {
+            Action::Root(action) => action.kind(),
+            Action::Session(action) => action.kind(),
+            Action::Chat(action) => action.kind(),
+            Action::Terminal(action) => action.kind(),
+            Action::Changeset(action) => action.kind(),
+            Action::Annotations(action) => action.kind(),
+            Action::ResourceWatch(action) => action.kind(),
+            Action::Unknown(action) => &action.kind,
+        }
+    }
+
+    /// Every type that this build knows, with who may dispatch it.
+    pub fn kinds() -> impl Iterator<Item = (&'static str, Dispatcher)> {
+        let channels = [
+            RootAction::KINDS,
+            SessionAction::KINDS,
+            ChatAction::KINDS,
+            TerminalAction::KINDS,
+            ChangesetAction::KINDS,
+            AnnotationsAction::KINDS,
+            ResourceWatchAction::KINDS,
+        ];
+        channels.into_iter().flatten().copied()
+    }
+}
+
+/// Whether a client may dispatch an action of this type. It may not what nobody knows.
+pub fn is_client_dispatchable(kind: &str) -> bool {
+    Action::kinds().any(|known| known == (kind, Dispatcher::Client))
+}
+
+/// Where an action's body is read from: a text, or a value that holds it already.
+pub(crate) trait Read<'de> {
+    fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction>;
+}
+
+impl<'de> Read<'de> for &'de str {
+    fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction> {
+        serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(self))
+            .map_err(|error| MalformedAction::Body { kind, reason: located(&error) })
+    }
+}
+
+impl<'de> Read<'de> for &'de Value {
+    fn read<T: Deserialize<'de>>(self, kind: &'static str) -> Result<T, MalformedAction> {
+        serde_path_to_error::deserialize(self).map_err(|error| MalformedAction::Body { kind, reason: located(&error) })
+    }
+}
+
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Value::deserialize(deserializer)?;
+        let Some(kind) = raw.get("type").and_then(Value::as_str) else {
+            return Err(super::macros::no_tag("type"));
+        };
+        match Self::known(kind, &raw) {
+            Some(action) => action.map_err(serde::de::Error::custom),
+            None => Ok(Self::Unknown(UnknownAction { kind: kind.to_owned(), raw })),
+        }
+    }
+}
+
+impl Serialize for Action {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Action::Root(action) => action.serialize(serializer),
+            Action::Session(action) => action.serialize(serializer),
+            Action::Chat(action) => action.serialize(serializer),
+            Action::Terminal(action) => action.serialize(serializer),
+            Action::Changeset(action) => action.serialize(serializer),
+            Action::Annotations(action) => action.serialize(serializer),
+            Action::ResourceWatch(action) => action.serialize(serializer),
+            Action::Unknown(action) => action.raw.serialize(serializer),
+        }
+    }
+}
+
+records! {
+    /// Who dispatched an action, and as the how-manieth of its own.
+    #[derive(Eq)]
+    pub struct ActionOrigin {
+        pub client_id: String,
+        pub client_seq: u64,
+    }
+}
+
+/// An action in its place in the order; at the same time the params of `action`.
+// `A` is the action: typed, or raw where it is passed on as it came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionEnvelope<A = Action> {
+    pub channel: Uri,
+    pub action: A,
+    pub server_seq: u64,
+    /// Absent where the host itself is the origin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ActionOrigin>,
+    /// Set where the action was refused: then it changed nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejection_reason: Option<String>,
+}

@@ -1,0 +1,110 @@
+//! Requests and client notifications: names, params, results.
+//!
+//! Every params object carries the `channel` it is about, and may carry `_meta`.
+
+mod connection;
+mod content;
+mod resource;
+mod session;
+
+pub use connection::*;
+pub use content::*;
+pub use resource::*;
+pub use session::*;
+
+use super::macros::{names, records};
+use super::{Object, Uri, error_code};
+
+names! {
+    /// The requests of the protocol. Either side may send those about resources.
+    pub enum Method {
+        Initialize = "initialize",
+        Ping = "ping",
+        Reconnect = "reconnect",
+        Subscribe = "subscribe",
+        ListSessions = "listSessions",
+        CreateSession = "createSession",
+        DisposeSession = "disposeSession",
+        CreateChat = "createChat",
+        DisposeChat = "disposeChat",
+        MoveChat = "moveChat",
+        FetchTurns = "fetchTurns",
+        Completions = "completions",
+        ResolveSessionConfig = "resolveSessionConfig",
+        SessionConfigCompletions = "sessionConfigCompletions",
+        Authenticate = "authenticate",
+        CreateTerminal = "createTerminal",
+        DisposeTerminal = "disposeTerminal",
+        ResourceRead = "resourceRead",
+        ResourceWrite = "resourceWrite",
+        ResourceList = "resourceList",
+        ResourceResolve = "resourceResolve",
+        ResourceMkdir = "resourceMkdir",
+        ResourceDelete = "resourceDelete",
+        ResourceCopy = "resourceCopy",
+        ResourceMove = "resourceMove",
+        ResourceRequest = "resourceRequest",
+        CreateResourceWatch = "createResourceWatch",
+        InvokeChangesetOperation = "invokeChangesetOperation",
+        ListAutomationTriggerDefinitions = "listAutomationTriggerDefinitions",
+        RunAutomation = "runAutomation",
+        FetchAutomationRuns = "fetchAutomationRuns",
+    }
+}
+
+impl Method {
+    /// The errors that are this request's own. Any request may also be answered with those of JSON-RPC and, where an
+    /// agent asks for a token, with `AUTH_REQUIRED`.
+    pub const fn errors(self) -> &'static [i64] {
+        use error_code::*;
+        match self {
+            Method::Initialize => &[UNSUPPORTED_PROTOCOL_VERSION],
+            Method::Ping | Method::ListSessions | Method::Authenticate => &[],
+            // The host does not know the client any more: it has to begin with `initialize`.
+            Method::Reconnect => &[NOT_FOUND],
+            Method::Subscribe => &[SESSION_NOT_FOUND, NOT_FOUND],
+            Method::CreateSession => &[PROVIDER_NOT_FOUND, SESSION_ALREADY_EXISTS],
+            Method::ResolveSessionConfig | Method::SessionConfigCompletions => &[PROVIDER_NOT_FOUND],
+            Method::DisposeSession => &[SESSION_NOT_FOUND],
+            Method::CreateChat => &[SESSION_NOT_FOUND, NOT_FOUND, ALREADY_EXISTS, TURN_IN_PROGRESS],
+            Method::MoveChat => &[SESSION_NOT_FOUND, NOT_FOUND, TURN_IN_PROGRESS],
+            Method::DisposeChat | Method::FetchTurns | Method::Completions => &[NOT_FOUND],
+            Method::CreateTerminal => &[ALREADY_EXISTS],
+            Method::DisposeTerminal | Method::InvokeChangesetOperation => &[NOT_FOUND],
+            Method::ResourceRead | Method::ResourceList | Method::ResourceResolve | Method::ResourceDelete => {
+                &[NOT_FOUND, PERMISSION_DENIED]
+            }
+            Method::ResourceWrite => &[NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS, CONFLICT],
+            Method::ResourceMkdir => &[PERMISSION_DENIED, ALREADY_EXISTS],
+            Method::ResourceCopy | Method::ResourceMove => &[NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS],
+            Method::ResourceRequest => &[PERMISSION_DENIED],
+            Method::CreateResourceWatch => &[NOT_FOUND, PERMISSION_DENIED],
+            Method::ListAutomationTriggerDefinitions | Method::RunAutomation | Method::FetchAutomationRuns => {
+                &[NOT_FOUND]
+            }
+        }
+    }
+}
+
+/// The names of the notifications that are about actions, of either side. Those about anything else are
+/// [`super::NotificationMethod`].
+pub mod notify {
+    pub const UNSUBSCRIBE: &str = "unsubscribe";
+    pub const DISPATCH_ACTION: &str = "dispatchAction";
+    pub const ACTION: &str = "action";
+}
+
+records! {
+    /// The params of a request that needs no more than its channel: `ping`, `disposeSession`, `disposeChat`,
+    /// `disposeTerminal`.
+    #[derive(Default)]
+    pub struct ChannelParams {
+        pub channel: Uri,
+        pub meta: Option<Object>,
+    }
+
+    /// The result of a request that has nothing to tell, but answers with an object: `fetchTurns`, `authenticate`,
+    /// and those that write resources. The others of that sort answer `null`.
+    #[derive(Default, Eq)]
+    pub struct EmptyResult {}
+}

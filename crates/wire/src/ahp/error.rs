@@ -1,0 +1,61 @@
+//! Error codes, and what some errors carry.
+
+use super::command::ResourceRequestParams;
+use super::macros::records;
+use super::state::ProtectedResourceMetadata;
+
+/// The codes of errors: JSON-RPC's own, then the protocol's.
+pub mod error_code {
+    pub const PARSE_ERROR: i64 = -32700;
+    pub const INVALID_REQUEST: i64 = -32600;
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    pub const INVALID_PARAMS: i64 = -32602;
+    pub const INTERNAL_ERROR: i64 = -32603;
+
+    pub const SESSION_NOT_FOUND: i64 = -32001;
+    pub const PROVIDER_NOT_FOUND: i64 = -32002;
+    pub const SESSION_ALREADY_EXISTS: i64 = -32003;
+    pub const TURN_IN_PROGRESS: i64 = -32004;
+    /// With [`super::UnsupportedProtocolVersionData`].
+    pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32005;
+    // -32006 is kept free by the protocol.
+    /// With [`super::AuthRequiredData`].
+    pub const AUTH_REQUIRED: i64 = -32007;
+    pub const NOT_FOUND: i64 = -32008;
+    /// With [`super::PermissionDeniedData`].
+    pub const PERMISSION_DENIED: i64 = -32009;
+    pub const ALREADY_EXISTS: i64 = -32010;
+    pub const CONFLICT: i64 = -32011;
+}
+
+records! {
+    /// An error as an answer carries it.
+    pub struct ErrorObject {
+        pub code: i64,
+        pub message: String,
+        pub data: Option<ErrorData>,
+    }
+
+    pub struct UnsupportedProtocolVersionData {
+        pub supported_versions: Vec<String>,
+    }
+
+    pub struct AuthRequiredData {
+        pub resources: Vec<ProtectedResourceMetadata>,
+    }
+
+    /// What to ask for with `resourceRequest`, where asking could help.
+    #[derive(Default)]
+    pub struct PermissionDeniedData {
+        pub request: Option<ResourceRequestParams>,
+    }
+}
+
+/// What an error carries beside its message. The code decides which of them it is.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum ErrorData {
+    UnsupportedProtocolVersion(UnsupportedProtocolVersionData),
+    AuthRequired(AuthRequiredData),
+    PermissionDenied(PermissionDeniedData),
+}

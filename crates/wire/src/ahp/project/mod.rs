@@ -1,0 +1,57 @@
+//! How core's state looks in this dialect.
+//!
+//! What a dialect of another connection said and core does not model (attachments of other kinds, a client's results)
+//! is kept with the thing it was said of, and stands here as it came.
+
+mod chat;
+mod input;
+mod message;
+mod session;
+mod tool_call;
+
+use grove_core as core;
+use grove_core::Extra;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use self::chat::*;
+pub use self::input::*;
+pub use self::message::*;
+pub use self::session::*;
+pub use self::tool_call::*;
+use super::{Uri, status};
+
+fn flags(activity: u32, is_read: bool, is_archived: bool) -> u32 {
+    let read = status::with_flag(activity, status::IS_READ, is_read);
+    status::with_flag(read, status::IS_ARCHIVED, is_archived)
+}
+
+fn activity(of: core::ChatStatus) -> u32 {
+    match of {
+        core::ChatStatus::Idle => status::IDLE,
+        core::ChatStatus::InProgress => status::IN_PROGRESS,
+        core::ChatStatus::InputNeeded => status::INPUT_NEEDED,
+        core::ChatStatus::Error => status::ERROR,
+    }
+}
+
+/// Members of an object that are there; nothing where none is.
+pub(super) fn extra<const N: usize>(members: [(&str, Option<serde_json::Result<Value>>); N]) -> Option<Extra> {
+    let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.ok()?)));
+    Some(there.collect::<Extra>()).filter(|extra| !extra.is_empty())
+}
+
+/// What was kept under a name, where it can still be read.
+fn kept<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
+    serde_json::from_value(extra?.get(name)?.clone()).ok()
+}
+
+/// A path as a URI; what is a URI already stays as it is.
+fn directory(path: &str) -> Uri {
+    const KEEP: &percent_encoding::AsciiSet =
+        &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    match path.starts_with('/') {
+        true => format!("file://{}", percent_encoding::utf8_percent_encode(path, KEEP)),
+        false => path.to_owned(),
+    }
+}

@@ -1,0 +1,199 @@
+//! The root, a session, and its row in the list.
+
+use grove_core as core;
+use serde_json::Value;
+
+use super::input::input_request;
+use super::tool_call::{running, tool_call};
+use super::{activity, chat, directory, flags, kept};
+use crate::ahp::uri::{Names, Spelling};
+use crate::ahp::*;
+
+pub fn root(root: &core::Root) -> RootState {
+    RootState {
+        agents: root.agents.iter().map(agent).collect(),
+        active_sessions: Some(u64::from(root.active_sessions)),
+        ..RootState::default()
+    }
+}
+
+pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
+    let model = |model: &core::ModelInfo| SessionModelInfo {
+        id: model.id.to_string(),
+        provider: agent.provider.to_string(),
+        name: model.name.clone(),
+        max_context_window: model.max_context_window,
+        supports_vision: model.supports_vision,
+        ..SessionModelInfo::default()
+    };
+    AgentInfo {
+        provider: agent.provider.to_string(),
+        display_name: agent.display_name.clone(),
+        description: agent.description.clone(),
+        models: agent.models.iter().map(model).collect(),
+        capabilities: Some(AgentCapabilities {
+            multiple_chats: Some(MultipleChatsCapability::default()),
+            multiple_working_directories: None,
+        }),
+        ..AgentInfo::default()
+    }
+}
+
+/// A session's row in the list. `failed` says whether the last turn of its main chat ended in error, which a session
+/// that is not loaded cannot tell by itself.
+pub fn summary(session: &core::Session, failed: bool, names: &Names, spelling: Spelling) -> SessionSummary {
+    SessionSummary {
+        provider: session.provider.to_string(),
+        title: session.title.clone(),
+        status: session_status(session, failed),
+        working_directories: directories(&session.working_directories),
+        resource: names.session(spelling).to_owned(),
+        created_at: time::text(session.created_at),
+        modified_at: time::text(last_modified(session)),
+        chats: Some(chat_summaries(session, names, spelling)),
+        default_chat: Some(names.chat(&core::Session::MAIN_CHAT.into(), spelling)),
+        ..SessionSummary::default()
+    }
+}
+
+/// When the session or any of its chats last moved on, by the host's clock.
+pub fn last_modified(session: &core::Session) -> core::Timestamp {
+    let others = session.catalogue.iter().skip(1).map(|row| row.touched_at);
+    others.fold(session.modified_at, Ord::max)
+}
+
+pub fn chat_summaries(session: &core::Session, names: &Names, spelling: Spelling) -> Vec<SessionChatSummary> {
+    let row = |row: &core::ChatRow| SessionChatSummary {
+        resource: names.chat(&row.chat, spelling),
+        title: row.title.clone(),
+        status: Some(row_status(row)),
+        ..SessionChatSummary::default()
+    };
+    session.catalogue.iter().map(row).collect()
+}
+
+pub fn session(session: &core::Session, names: &Names, spelling: Spelling) -> SessionState {
+    let (lifecycle, creation_error) = match &session.lifecycle {
+        core::Lifecycle::Creating => (SessionLifecycle::Creating, None),
+        core::Lifecycle::Ready => (SessionLifecycle::Ready, None),
+        core::Lifecycle::CreationFailed(error) => (SessionLifecycle::Failed, Some(chat::error(error))),
+    };
+    let input_needed = session.input_needed.iter().map(|input| self::input_needed(input, names, spelling));
+    SessionState {
+        provider: session.provider.to_string(),
+        title: session.title.clone(),
+        status: session_status(session, false),
+        working_directories: directories(&session.working_directories),
+        lifecycle,
+        creation_error,
+        active_clients: session.active_clients.iter().map(active_client).collect(),
+        chats: session.catalogue.iter().map(|row| chat_summary(row, names, spelling)).collect(),
+        default_chat: Some(names.chat(&core::Session::MAIN_CHAT.into(), spelling)),
+        config: session.config.as_ref().map(config),
+        input_needed: Some(input_needed.collect::<Vec<_>>()).filter(|needed| !needed.is_empty()),
+        ..SessionState::default()
+    }
+}
+
+/// What a session is doing: what its chats are, the most urgent first; and its own flags.
+///
+/// No action of a session carries the activity of its chats, so in a state that is kept by actions these bits are as old
+/// as its snapshot: the rows of the chats are what to look at.
+pub fn session_status(session: &core::Session, failed: bool) -> u32 {
+    let any = |status| session.catalogue.iter().any(|row| row.status == status);
+    let waits = |input: &core::InputNeeded| !matches!(input.about, core::InputSubject::ClientExecution(_));
+    let activity = if session.input_needed.iter().any(waits) {
+        status::INPUT_NEEDED
+    } else if any(core::ChatStatus::InProgress) || any(core::ChatStatus::InputNeeded) {
+        status::IN_PROGRESS
+    } else if failed || any(core::ChatStatus::Error) {
+        status::ERROR
+    } else {
+        status::IDLE
+    };
+    flags(activity, session.is_read, session.is_archived)
+}
+
+pub fn row_status(row: &core::ChatRow) -> u32 {
+    flags(activity(row.status), row.is_read, row.is_archived)
+}
+
+pub fn chat_summary(row: &core::ChatRow, names: &Names, spelling: Spelling) -> ChatSummary {
+    ChatSummary {
+        resource: names.chat(&row.chat, spelling),
+        title: row.title.clone(),
+        status: row_status(row),
+        modified_at: time::text(row.modified_at),
+        ..ChatSummary::default()
+    }
+}
+
+pub fn config(config: &core::SessionConfig) -> SessionConfigState {
+    let schema = serde_json::from_value(Value::Object(config.schema.clone()));
+    let none = SessionConfigSchema { kind: "object".to_owned(), ..SessionConfigSchema::default() };
+    SessionConfigState { schema: schema.unwrap_or(none), values: config.values.clone() }
+}
+
+pub fn active_client(client: &core::ActiveClient) -> SessionActiveClient {
+    SessionActiveClient {
+        client_id: client.client.to_string(),
+        display_name: client.display_name.clone(),
+        tools: client.tools.iter().map(tool).collect(),
+        customizations: kept(client.extra.as_ref(), "customizations"),
+    }
+}
+
+pub(super) fn tool(tool: &core::ClientTool) -> ToolDefinition {
+    let extra = tool.extra.as_ref();
+    ToolDefinition {
+        name: tool.name.clone(),
+        title: kept(extra, "title"),
+        description: tool.description.clone(),
+        input_schema: tool.input_schema.as_ref().and_then(|schema| schema.as_object().cloned()),
+        output_schema: kept(extra, "outputSchema"),
+        annotations: kept(extra, "annotations"),
+        meta: kept(extra, "_meta"),
+    }
+}
+
+/// The name of something that is needed: a request is unique in its chat only.
+pub fn input_id(chat: &core::ChatId, request: &core::RequestId) -> String {
+    format!("{chat}/{request}")
+}
+
+pub fn input_needed(input: &core::InputNeeded, names: &Names, spelling: Spelling) -> SessionInputRequest {
+    let (id, chat, turn_id) =
+        (input_id(&input.chat, &input.request), names.chat(&input.chat, spelling), input.turn.to_string());
+    match &input.about {
+        core::InputSubject::Question(request) => {
+            let request = input_request(request);
+            SessionInputRequest::ChatInput(SessionChatInputRequest { id, chat, request })
+        }
+        core::InputSubject::ToolConfirmation(call) => {
+            let tool_call = match tool_call(call) {
+                ToolCallState::PendingResultConfirmation(call) => ToolCallConfirmation::PendingResultConfirmation(call),
+                ToolCallState::PendingConfirmation(call) => ToolCallConfirmation::PendingConfirmation(call),
+                // Only a call that waits is needed for.
+                other => ToolCallConfirmation::PendingConfirmation(ToolCallPendingConfirmation {
+                    base: other.base().cloned().unwrap_or_default(),
+                    ..ToolCallPendingConfirmation::default()
+                }),
+            };
+            let request = SessionToolConfirmationRequest { id, chat, turn_id, tool_call };
+            SessionInputRequest::ToolConfirmation(request)
+        }
+        core::InputSubject::ClientExecution(call) => {
+            SessionInputRequest::ToolClientExecution(SessionToolClientExecutionRequest {
+                id,
+                chat,
+                turn_id,
+                client_id: call.client.as_ref().map(ToString::to_string).unwrap_or_default(),
+                tool_call: RunningToolCall::Running(running(call)),
+            })
+        }
+    }
+}
+
+pub(super) fn directories(directories: &[String]) -> Option<Vec<Uri>> {
+    Some(directories.iter().map(|path| directory(path)).collect::<Vec<_>>()).filter(|all| !all.is_empty())
+}

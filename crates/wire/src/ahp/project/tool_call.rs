@@ -1,0 +1,191 @@
+//! Tool calls: what they are, where they stand, and what came of them.
+
+use grove_core as core;
+use serde_json::Value;
+
+use super::{extra, kept};
+use crate::ahp::*;
+
+/// What a terminal's call says of itself beside its name.
+pub fn call_meta(kind: Option<core::ToolKind>, language: Option<&String>) -> Option<Object> {
+    let kind = kind.map(|kind| match kind {
+        core::ToolKind::Terminal => Ok(Value::from("terminal")),
+    });
+    extra([("toolKind", kind), ("language", language.map(|language| Ok(Value::from(language.as_str()))))])
+}
+
+pub fn contributor(client: Option<&core::ClientId>) -> Option<ToolCallContributor> {
+    let of = |client: &core::ClientId| ToolCallClientContributor { client_id: client.to_string() };
+    client.map(|client| ToolCallContributor::Client(of(client)))
+}
+
+pub(super) fn base(call: &core::ToolCall) -> ToolCallBase {
+    ToolCallBase {
+        tool_call_id: call.id.to_string(),
+        tool_name: call.name.clone(),
+        display_name: call.display_name.clone(),
+        intention: call.intention.clone(),
+        contributor: contributor(call.client.as_ref()),
+        meta: call_meta(call.kind, call.language.as_ref()),
+    }
+}
+
+pub(super) fn parameters(call: &core::ToolCall) -> ToolCallParameters {
+    ToolCallParameters {
+        invocation_message: call.invocation_message.as_str().into(),
+        tool_input: call.input.as_ref().map(|input| ToolInput::Inline(input.clone())),
+    }
+}
+
+pub fn confirmed_by(by: core::ConfirmedBy) -> ToolCallConfirmationReason {
+    match by {
+        core::ConfirmedBy::NotNeeded => ToolCallConfirmationReason::NotNeeded,
+        core::ConfirmedBy::Person => ToolCallConfirmationReason::UserAction,
+        core::ConfirmedBy::Setting => ToolCallConfirmationReason::Setting,
+    }
+}
+
+pub fn option(option: &core::PermissionOption) -> ConfirmationOption {
+    ConfirmationOption {
+        id: option.id.clone(),
+        label: option.label.clone(),
+        kind: if option.allows { ConfirmationOptionKind::Approve } else { ConfirmationOptionKind::Deny },
+        group: None,
+    }
+}
+
+/// The question in words: the agent's, or what can be said of the request.
+pub fn confirmation_title(request: &core::PermissionRequest) -> StringOrMarkdown {
+    let path = request.path.as_deref();
+    match (&request.title, request.kind, path) {
+        (Some(title), _, _) => title.as_str().into(),
+        (None, core::PermissionKind::Shell, _) => "Run this command?".into(),
+        (None, core::PermissionKind::Write, Some(path)) => format!("Write {path}?").into(),
+        (None, core::PermissionKind::Write, None) => "Write a file?".into(),
+        (None, core::PermissionKind::Read, Some(path)) => format!("Read {path}?").into(),
+        (None, core::PermissionKind::Read, None) => "Read a file?".into(),
+        (None, core::PermissionKind::Mcp, _) => "Call this tool?".into(),
+        (None, core::PermissionKind::Url, _) => "Open this address?".into(),
+    }
+}
+
+pub fn options(request: &core::PermissionRequest) -> Option<Vec<ConfirmationOption>> {
+    Some(request.options.iter().map(option).collect::<Vec<_>>()).filter(|options| !options.is_empty())
+}
+
+pub fn result(result: &core::ToolResult) -> ToolCallResult {
+    let extra = result.extra.as_ref();
+    let text = || {
+        let text = ToolResultTextContent { text: result.output.clone()? };
+        Some(vec![ToolResultContent::Text(text)])
+    };
+    ToolCallResult {
+        success: result.success,
+        past_tense_message: kept(extra, "pastTenseMessage")
+            .unwrap_or_else(|| result.past_tense_message.as_str().into()),
+        content: kept(extra, "content").or_else(text),
+        structured_content: kept(extra, "structuredContent"),
+        error: kept(extra, "error"),
+    }
+}
+
+pub fn output(output: &core::ToolOutput) -> Vec<ToolResultContent> {
+    let pieces = output
+        .pieces
+        .as_ref()
+        .map(|pieces| pieces.iter().filter_map(|piece| serde_json::from_value(piece.clone()).ok()).collect::<Vec<_>>());
+    pieces.unwrap_or_else(|| vec![ToolResultContent::Text(ToolResultTextContent { text: output.text.clone() })])
+}
+
+pub(super) fn confirmed(call: &core::ToolCall) -> (ToolCallConfirmationReason, Option<ConfirmationOption>) {
+    match &call.confirmed {
+        Some(confirmed) => (confirmed_by(confirmed.by), confirmed.option.as_ref().map(option)),
+        None => (ToolCallConfirmationReason::NotNeeded, None),
+    }
+}
+
+pub(super) fn running(call: &core::ToolCall) -> ToolCallRunning {
+    let (confirmed, selected_option) = confirmed(call);
+    let content = call.output.as_ref().map(output);
+    ToolCallRunning { base: base(call), parameters: parameters(call), confirmed, selected_option, content }
+}
+
+pub fn tool_call(call: &core::ToolCall) -> ToolCallState {
+    let (base, parameters) = (base(call), parameters(call));
+    let (confirmed, selected_option) = confirmed(call);
+    match &call.status {
+        core::ToolCallStatus::Streaming => ToolCallState::Streaming(ToolCallStreaming {
+            base,
+            partial_input: call.input.clone(),
+            invocation_message: None,
+        }),
+        core::ToolCallStatus::Ready => ToolCallState::PendingConfirmation(ToolCallPendingConfirmation {
+            base,
+            parameters,
+            ..ToolCallPendingConfirmation::default()
+        }),
+        core::ToolCallStatus::PendingConfirmation(request) => {
+            ToolCallState::PendingConfirmation(ToolCallPendingConfirmation {
+                base,
+                parameters,
+                confirmation_title: Some(confirmation_title(request)),
+                editable: Some(request.editable),
+                options: options(request),
+                ..ToolCallPendingConfirmation::default()
+            })
+        }
+        core::ToolCallStatus::Running => ToolCallState::Running(running(call)),
+        core::ToolCallStatus::PendingResultConfirmation(result) => {
+            let result = self::result(result);
+            ToolCallState::PendingResultConfirmation(ToolCallPendingResultConfirmation {
+                base,
+                parameters,
+                result,
+                confirmed,
+                selected_option,
+            })
+        }
+        core::ToolCallStatus::Completed(result) => {
+            let result = self::result(result);
+            ToolCallState::Completed(ToolCallCompleted { base, parameters, result, confirmed, selected_option })
+        }
+        core::ToolCallStatus::Cancelled(cancellation) => {
+            let extra = cancellation.extra.as_ref();
+            ToolCallState::Cancelled(ToolCallCancelled {
+                base,
+                parameters,
+                reason: cancel_reason(cancellation.reason),
+                reason_message: kept(extra, "reasonMessage"),
+                user_suggestion: kept(extra, "userSuggestion"),
+                selected_option: cancellation.option.as_ref().map(option),
+            })
+        }
+    }
+}
+
+pub fn cancel_reason(reason: core::CancelReason) -> ToolCallCancellationReason {
+    match reason {
+        core::CancelReason::Denied => ToolCallCancellationReason::Denied,
+        core::CancelReason::Skipped => ToolCallCancellationReason::Skipped,
+        core::CancelReason::ResultDenied => ToolCallCancellationReason::ResultDenied,
+    }
+}
+
+/// A call as it stands when its turn is over: what was not done by then is not done any more.
+pub(super) fn finished_call(call: &core::ToolCall) -> ToolCallState {
+    match &call.status {
+        core::ToolCallStatus::Completed(_) | core::ToolCallStatus::Cancelled(_) => tool_call(call),
+        unfinished => ToolCallState::Cancelled(ToolCallCancelled {
+            base: base(call),
+            parameters: match unfinished {
+                // What was being written counts for nothing.
+                core::ToolCallStatus::Streaming => ToolCallParameters::default(),
+                _ => parameters(call),
+            },
+            reason: ToolCallCancellationReason::Skipped,
+            reason_message: None,
+            user_suggestion: None,
+            selected_option: None,
+        }),
+    }
+}

@@ -1,0 +1,61 @@
+//! A changeset's reducer.
+
+use std::collections::HashSet;
+
+use super::Outcome;
+use super::edit::{assign, clear, remove, set, set_if_some, upsert};
+use crate::ahp::action::{
+    ChangesetAction, ChangesetFilesReviewChanged, ChangesetOperationStatusChanged, ChangesetStatusChanged,
+};
+use crate::ahp::state::{ChangesetOperationStatus, ChangesetState, ChangesetStatus};
+
+/// Changes a changeset.
+pub fn changeset(state: &mut ChangesetState, action: &ChangesetAction) -> Outcome {
+    match action {
+        ChangesetAction::StatusChanged(action) => status(state, action),
+        ChangesetAction::FileSet(action) => upsert(&mut state.files, &action.file, |file| file.id == action.file.id),
+        ChangesetAction::FileRemoved(action) => remove(&mut state.files, |file| file.id == action.file_id),
+        ChangesetAction::FilesReviewChanged(action) => reviewed(state, action),
+        ChangesetAction::ContentChanged(action) => {
+            assign(&mut state.files, &action.files) | set_if_some(&mut state.operations, &action.operations)
+        }
+        ChangesetAction::OperationsChanged(action) => assign(&mut state.operations, &action.operations),
+        ChangesetAction::OperationStatusChanged(action) => operation(state, action),
+        ChangesetAction::Cleared(_) => {
+            let changed = !state.files.is_empty();
+            state.files.clear();
+            Outcome::of(changed)
+        }
+    }
+}
+
+/// An error stands only as long as the status says so.
+fn status(state: &mut ChangesetState, action: &ChangesetStatusChanged) -> Outcome {
+    let error = match action.status {
+        ChangesetStatus::Error => assign(&mut state.error, &action.error),
+        _ => clear(&mut state.error),
+    };
+    assign(&mut state.status, &action.status) | error
+}
+
+fn reviewed(state: &mut ChangesetState, action: &ChangesetFilesReviewChanged) -> Outcome {
+    let named: HashSet<&str> = action.files.iter().map(String::as_str).collect();
+    let mut outcome = Outcome::Nothing;
+    for file in state.files.iter_mut().filter(|file| named.contains(file.id.as_str())) {
+        outcome |= set(&mut file.reviewed, &action.reviewed);
+    }
+    outcome
+}
+
+/// As with the changeset itself, an error stands only as long as the status says so.
+fn operation(state: &mut ChangesetState, action: &ChangesetOperationStatusChanged) -> Outcome {
+    let mut operations = state.operations.iter_mut().flatten();
+    let Some(operation) = operations.find(|operation| operation.id == action.operation_id) else {
+        return Outcome::Nothing;
+    };
+    let error = match action.status {
+        ChangesetOperationStatus::Error => assign(&mut operation.error, &action.error),
+        _ => clear(&mut operation.error),
+    };
+    assign(&mut operation.status, &action.status) | error
+}

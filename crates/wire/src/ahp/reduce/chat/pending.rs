@@ -1,0 +1,43 @@
+//! Messages that wait.
+
+use super::super::Outcome;
+use super::super::edit::{remove_some, reorder, set, upsert_some};
+use crate::ahp::action::{ChatPendingMessageRemoved, ChatPendingMessageSet, ChatQueuedMessagesReordered};
+use crate::ahp::state::{ChatState, PendingMessage, PendingMessageKind};
+
+pub(super) fn set_message(state: &mut ChatState, action: &ChatPendingMessageSet) -> Outcome {
+    let message = PendingMessage { id: action.id.clone(), message: action.message.clone() };
+    match action.kind {
+        PendingMessageKind::Steering => set(&mut state.steering_message, &message),
+        PendingMessageKind::Queued => upsert_some(&mut state.queued_messages, &message, |known| known.id == message.id),
+    }
+}
+
+pub(super) fn removed(state: &mut ChatState, action: &ChatPendingMessageRemoved) -> Outcome {
+    match action.kind {
+        PendingMessageKind::Steering => steering_removed(state, &action.id),
+        PendingMessageKind::Queued => queued_removed(state, &action.id),
+    }
+}
+
+/// A turn began with this message, whichever kind it was of.
+pub(super) fn used_up(state: &mut ChatState, id: &str) {
+    steering_removed(state, id);
+    queued_removed(state, id);
+}
+
+fn steering_removed(state: &mut ChatState, id: &str) -> Outcome {
+    Outcome::of(state.steering_message.take_if(|message| message.id == id).is_some())
+}
+
+/// A queue without messages is absent.
+fn queued_removed(state: &mut ChatState, id: &str) -> Outcome {
+    let outcome = remove_some(&mut state.queued_messages, |message| message.id == id);
+    state.queued_messages.take_if(|queue| outcome.is_changed() && queue.is_empty());
+    outcome
+}
+
+pub(super) fn reordered(state: &mut ChatState, action: &ChatQueuedMessagesReordered) -> Outcome {
+    let queue = state.queued_messages.as_deref_mut().unwrap_or_default();
+    reorder(queue, &action.order, |message| &message.id)
+}

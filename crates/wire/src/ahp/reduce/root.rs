@@ -1,0 +1,20 @@
+//! The root's reducer.
+
+use super::Outcome;
+use super::edit::{assign, configure, set};
+use crate::ahp::action::RootAction;
+use crate::ahp::state::RootState;
+
+/// Changes the root.
+pub fn root(state: &mut RootState, action: &RootAction) -> Outcome {
+    match action {
+        RootAction::AgentsChanged(action) => assign(&mut state.agents, &action.agents),
+        RootAction::ActiveSessionsChanged(action) => set(&mut state.active_sessions, &action.active_sessions),
+        RootAction::TerminalsChanged(action) => set(&mut state.terminals, &action.terminals),
+        // Values without a schema mean nothing to anybody.
+        RootAction::ConfigChanged(action) => state
+            .config
+            .as_mut()
+            .map_or(Outcome::Nothing, |config| configure(&mut config.values, &action.config, action.replace)),
+    }
+}

@@ -1,0 +1,69 @@
+//! A terminal's reducer.
+
+use super::Outcome;
+use super::edit::{append, assign, set};
+use crate::ahp::action::{TerminalAction, TerminalCommandExecuted, TerminalCommandFinished};
+use crate::ahp::state::{
+    TerminalCommandPart, TerminalContentPart, TerminalLifecycle, TerminalState, TerminalUnclassifiedPart,
+};
+
+/// Changes a terminal.
+pub fn terminal(state: &mut TerminalState, action: &TerminalAction) -> Outcome {
+    match action {
+        TerminalAction::Data(action) => data(state, &action.data),
+        // What is typed is for the process. What it makes of it comes back as data.
+        TerminalAction::Input(_) => Outcome::Nothing,
+        TerminalAction::Resized(action) => set(&mut state.cols, &action.cols) | set(&mut state.rows, &action.rows),
+        TerminalAction::Claimed(action) => assign(&mut state.claim, &action.claim),
+        TerminalAction::TitleChanged(action) => assign(&mut state.title, &action.title),
+        TerminalAction::CwdChanged(action) => set(&mut state.cwd, &action.cwd),
+        TerminalAction::Exited(action) => {
+            assign(&mut state.lifecycle, &TerminalLifecycle::Exited { exit_code: action.exit_code })
+        }
+        TerminalAction::Cleared(_) => {
+            let changed = !state.content.is_empty();
+            state.content.clear();
+            Outcome::of(changed)
+        }
+        TerminalAction::CommandDetectionAvailable(_) => set(&mut state.supports_command_detection, &true),
+        TerminalAction::CommandExecuted(action) => executed(state, action),
+        TerminalAction::CommandFinished(action) => finished(state, action),
+    }
+}
+
+/// Output belongs to the command that runs, or to none.
+fn data(state: &mut TerminalState, data: &str) -> Outcome {
+    match state.content.last_mut() {
+        Some(TerminalContentPart::Command(command)) if !command.is_complete => append(&mut command.output, data),
+        Some(TerminalContentPart::Unclassified(part)) => append(&mut part.value, data),
+        _ => {
+            let part = TerminalUnclassifiedPart { value: data.to_owned() };
+            state.content.push(TerminalContentPart::Unclassified(part));
+            Outcome::Changed
+        }
+    }
+}
+
+fn executed(state: &mut TerminalState, action: &TerminalCommandExecuted) -> Outcome {
+    state.content.push(TerminalContentPart::Command(TerminalCommandPart {
+        command_id: action.command_id.clone(),
+        command_line: action.command_line.clone(),
+        timestamp: action.timestamp,
+        ..TerminalCommandPart::default()
+    }));
+    // Nobody could have told of a command otherwise.
+    state.supports_command_detection = Some(true);
+    Outcome::Changed
+}
+
+fn finished(state: &mut TerminalState, action: &TerminalCommandFinished) -> Outcome {
+    let command = state.content.iter_mut().rev().find_map(|part| match part {
+        TerminalContentPart::Command(command) if command.command_id == action.command_id => Some(command),
+        _ => None,
+    });
+    command.map_or(Outcome::Nothing, |command| {
+        assign(&mut command.is_complete, &true)
+            | assign(&mut command.exit_code, &action.exit_code)
+            | assign(&mut command.duration_ms, &action.duration_ms)
+    })
+}

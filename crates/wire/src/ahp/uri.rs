@@ -1,0 +1,295 @@
+//! How channels are named. There are two ways, and clients use either.
+//!
+//! | | as clients compute it | as the protocol has it |
+//! |---|---|---|
+//! | session | `<provider>:/<id>` | `ahp-session:/<id>` |
+//! | main chat | `ahp-chat://default/<base64url of the session's URI>` | `ahp-chat:/<session id>` |
+//! | another chat | as it was named by whoever created it | `ahp-chat:/<chat id>` |
+//!
+//! The first is what is published; a client that uses the second is answered in it. A client may also compute a chat's
+//! name from its session's plain one; then it hears of the chat under that.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use grove_core::{ChatId, ProviderId, Session, SessionId, SessionUri};
+
+use super::ROOT;
+
+/// Which of the ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// With the provider's name, as clients compute URIs.
+    Computed,
+    /// With the protocol's own schemes.
+    Plain,
+    /// A plain session, and a chat computed from that.
+    Derived,
+}
+
+const SESSION: &str = "ahp-session";
+const CHAT: &str = "ahp-chat";
+const MAIN: &str = "default";
+
+/// A channel, as a client named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Channel {
+    Root,
+    Session(SessionName),
+    Chat(ChatName),
+    /// A watch, by its id.
+    ResourceWatch(String),
+}
+
+/// A session's name: an id, and a scheme that must fit it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionName {
+    pub scheme: String,
+    pub id: SessionId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChatName {
+    Main(SessionName),
+    /// A chat of a session that the name tells.
+    Of(SessionName, ChatId),
+    /// A main chat under its session's id, or another under its own.
+    ById(ChatId),
+}
+
+impl SessionName {
+    fn parse(uri: &str) -> Option<Self> {
+        let uri = SessionUri::from(uri);
+        let scheme = uri.scheme()?;
+        // The protocol keeps these for channels of its own.
+        if scheme.starts_with("ahp-") && scheme != SESSION {
+            return None;
+        }
+        Some(Self { scheme: scheme.to_owned(), id: uri.id()? })
+    }
+
+    pub fn spelling(&self) -> Spelling {
+        if self.scheme == SESSION { Spelling::Plain } else { Spelling::Computed }
+    }
+
+    /// Whether this names the session: by the protocol's scheme, its provider's, or the one it was created under.
+    pub fn fits(&self, session: &Session) -> bool {
+        self.id == session.id
+            && (self.scheme == SESSION
+                || self.scheme == session.provider.as_str()
+                || Some(self.scheme.as_str()) == session.uri.scheme())
+    }
+}
+
+impl Channel {
+    /// Reads a URI. `None` for one that names nothing here.
+    pub fn parse(uri: &str) -> Option<Self> {
+        if uri == ROOT {
+            return Some(Channel::Root);
+        }
+        if let Some(id) = uri.strip_prefix("ahp-resource-watch:/") {
+            return Some(Channel::ResourceWatch(id.to_owned()));
+        }
+        match uri.strip_prefix(CHAT).and_then(|rest| rest.strip_prefix(":/")) {
+            Some(name) => ChatName::parse(name).map(Channel::Chat),
+            None => SessionName::parse(uri).map(Channel::Session),
+        }
+    }
+
+    /// Which way of naming this is.
+    pub fn spelling(&self) -> Option<Spelling> {
+        match self {
+            Channel::Session(session) => Some(session.spelling()),
+            Channel::Chat(chat) => Some(chat.spelling()),
+            Channel::Root | Channel::ResourceWatch(_) => None,
+        }
+    }
+}
+
+impl ChatName {
+    fn parse(name: &str) -> Option<Self> {
+        let Some(name) = name.strip_prefix('/') else { return chat_id(name).map(ChatName::ById) };
+        let (chat, session) = name.split_once('/')?;
+        let session = BASE64_URL_SAFE_NO_PAD.decode(session.trim_end_matches('=')).ok()?;
+        let session = SessionName::parse(std::str::from_utf8(&session).ok()?)?;
+        match chat {
+            MAIN => Some(ChatName::Main(session)),
+            chat => Some(ChatName::Of(session, chat_id(chat)?)),
+        }
+    }
+
+    pub fn spelling(&self) -> Spelling {
+        match self {
+            ChatName::Main(session) | ChatName::Of(session, _) => match session.spelling() {
+                Spelling::Computed => Spelling::Computed,
+                Spelling::Plain | Spelling::Derived => Spelling::Derived,
+            },
+            ChatName::ById(_) => Spelling::Plain,
+        }
+    }
+
+    /// The id of a chat that is to be created under this name. The main chat is there already.
+    pub fn new_chat(&self) -> Option<&ChatId> {
+        match self {
+            ChatName::Main(_) => None,
+            ChatName::Of(_, chat) | ChatName::ById(chat) => Some(chat).filter(|id| id.as_str() != Session::MAIN_CHAT),
+        }
+    }
+}
+
+/// A chat's id, where it is fit to name a folder, as a session's is.
+fn chat_id(id: &str) -> Option<ChatId> {
+    SessionUri::from(format!("{CHAT}:/{id}")).id().map(|id| ChatId::from(id.as_str()))
+}
+
+/// The names of a session and its chats, in every way, made once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    computed: String,
+    plain: String,
+    main: ChatNames,
+    others: Vec<(ChatId, ChatNames)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChatNames {
+    computed: String,
+    plain: String,
+    derived: String,
+}
+
+impl ChatNames {
+    fn get(&self, spelling: Spelling) -> &str {
+        match spelling {
+            Spelling::Computed => &self.computed,
+            Spelling::Plain => &self.plain,
+            Spelling::Derived => &self.derived,
+        }
+    }
+}
+
+/// A chat's name, computed from that of its session.
+fn computed(chat: &str, session: &str) -> String {
+    format!("{CHAT}://{chat}/{}", BASE64_URL_SAFE_NO_PAD.encode(session))
+}
+
+impl Names {
+    /// The names of a session that has only its main chat.
+    pub fn new(provider: &ProviderId, id: &SessionId) -> Self {
+        let (session, plain) = (format!("{provider}:/{id}"), format!("{SESSION}:/{id}"));
+        let main = ChatNames {
+            computed: computed(MAIN, &session),
+            plain: format!("{CHAT}:/{id}"),
+            derived: computed(MAIN, &plain),
+        };
+        Self { computed: session, plain, main, others: Vec::new() }
+    }
+
+    pub fn of(session: &Session) -> Self {
+        let mut names = Self::new(&session.provider, &session.id);
+        for row in &session.catalogue {
+            names.add(&row.chat, row.uri.as_deref());
+        }
+        names
+    }
+
+    /// Adds a chat that is not the main one.
+    pub fn add(&mut self, chat: &ChatId, uri: Option<&str>) {
+        if chat.as_str() == Session::MAIN_CHAT {
+            return;
+        }
+        let plain = format!("{CHAT}:/{chat}");
+        let names = ChatNames {
+            computed: uri.map_or_else(|| plain.clone(), ToOwned::to_owned),
+            plain,
+            derived: computed(chat.as_str(), &self.plain),
+        };
+        self.others.retain(|(mine, _)| mine != chat);
+        self.others.push((chat.clone(), names));
+    }
+
+    pub fn session(&self, spelling: Spelling) -> &str {
+        match spelling {
+            Spelling::Computed => &self.computed,
+            Spelling::Plain | Spelling::Derived => &self.plain,
+        }
+    }
+
+    /// Whether a session's name is one under which it is told of.
+    pub fn has_session(&self, name: &SessionName) -> bool {
+        SessionName::parse(self.session(name.spelling())).as_ref() == Some(name)
+    }
+
+    /// Whether a name of this chat is one under which it is told of. Others may lead to it as well.
+    pub fn has_chat(&self, chat: &ChatId, name: &ChatName) -> bool {
+        Channel::parse(&self.chat(chat, name.spelling())) == Some(Channel::Chat(name.clone()))
+    }
+
+    /// A chat's name. One that is gone has its plain name, of which nobody hears any more.
+    pub fn chat(&self, chat: &ChatId, spelling: Spelling) -> String {
+        match self.others.iter().find(|(mine, _)| mine == chat) {
+            Some((_, names)) => names.get(spelling).to_owned(),
+            None if chat.as_str() == Session::MAIN_CHAT => self.main.get(spelling).to_owned(),
+            None => format!("{CHAT}:/{chat}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        let mut names = Names::new(&"scripted".into(), &"s1".into());
+        names.add(&"side".into(), Some("ahp-chat://side/c2NyaXB0ZWQ6L3Mx"));
+        names
+    }
+
+    #[test]
+    fn every_name_that_is_given_out_leads_back() {
+        for spelling in [Spelling::Computed, Spelling::Plain, Spelling::Derived] {
+            let names = names();
+            let Some(Channel::Session(session)) = Channel::parse(names.session(spelling)) else { panic!() };
+            assert_eq!(session.id.as_str(), "s1");
+            assert!(names.has_session(&session));
+            let Some(Channel::Chat(main)) = Channel::parse(&names.chat(&"main".into(), spelling)) else { panic!() };
+            assert_eq!(main.spelling(), spelling);
+            assert!(names.has_chat(&"main".into(), &main));
+            match (spelling, main) {
+                (Spelling::Computed | Spelling::Derived, ChatName::Main(name)) => assert_eq!(name.id.as_str(), "s1"),
+                (Spelling::Plain, ChatName::ById(id)) => assert_eq!(id.as_str(), "s1"),
+                (_, other) => panic!("{other:?}"),
+            }
+            let Some(Channel::Chat(side)) = Channel::parse(&names.chat(&"side".into(), spelling)) else { panic!() };
+            assert_eq!(side.new_chat().unwrap().as_str(), "side");
+            assert!(names.has_chat(&"side".into(), &side));
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_given_out_is_none_to_tell_of_it_by() {
+        let mut names = names();
+        names.add(&"third".into(), Some("ahp-chat:/third"));
+        let Some(Channel::Session(other)) = Channel::parse("other:/s1") else { panic!() };
+        assert!(!names.has_session(&other));
+        let Some(Channel::Chat(other)) = Channel::parse("ahp-chat://third/c2NyaXB0ZWQ6L3Mx") else { panic!() };
+        assert!(!names.has_chat(&"third".into(), &other));
+    }
+
+    #[test]
+    fn what_names_nothing_is_nothing() {
+        for uri in [
+            "",
+            "ahp-root",
+            "ahp-chat://default/???",
+            "ahp-chat:/",
+            "ahp-chat:/../x",
+            "ahp-chat://a b/eA",
+            "ahp-terminal:/s1",
+            "ahp-changeset:/s1",
+            "x",
+        ] {
+            assert_eq!(Channel::parse(uri), None, "{uri}");
+        }
+        assert_eq!(Channel::parse("ahp-root://"), Some(Channel::Root));
+    }
+}

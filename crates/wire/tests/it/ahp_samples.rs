@@ -1,0 +1,938 @@
+//! The Agent Host Protocol by example: every action, every state and every command with every field set, as JSON.
+//!
+//! What is missing here would go untested, so a test counts: each key and each member of a union that the schema has
+//! must occur.
+
+use serde_json::{Map, Value, json};
+
+/// The parts that samples share, each with every field.
+fn meta() -> Value {
+    json!({ "vendor": { "deep": [1, null, "x"] } })
+}
+
+fn range() -> Value {
+    json!({ "start": { "line": 1, "character": 2 }, "end": { "line": 3, "character": 4 } })
+}
+
+fn content_ref() -> Value {
+    json!({ "uri": "file:///c", "sizeHint": 12, "contentType": "text/plain", "nonce": "n" })
+}
+
+fn file_edit() -> Value {
+    let side = json!({ "uri": "file:///a", "content": content_ref() });
+    json!({ "before": side, "after": side, "diff": { "added": 3, "removed": 1 } })
+}
+
+fn error() -> Value {
+    json!({ "errorType": "agent", "message": "broke", "stack": "at x", "_meta": meta() })
+}
+
+fn usage() -> Value {
+    json!({ "inputTokens": 10, "outputTokens": 20, "model": "m", "cacheReadTokens": 5, "_meta": meta() })
+}
+
+fn changes() -> Value {
+    json!({ "additions": 1, "deletions": 2, "files": 3 })
+}
+
+/// `base` with `more` in it.
+fn with(mut base: Value, more: Value) -> Value {
+    base.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    base
+}
+
+fn attachments() -> Value {
+    let base = json!({ "label": "l", "range": range(), "displayKind": "file", "_meta": meta() });
+    let selection = json!({ "range": range() });
+    json!([
+        with(base.clone(), json!({ "type": "simple", "modelRepresentation": "text" })),
+        with(
+            base.clone(),
+            json!({ "type": "embeddedResource", "data": "QQ==", "contentType": "text/plain", "selection": selection })
+        ),
+        with(with(base.clone(), json!({ "type": "resource", "selection": selection })), content_ref()),
+        with(
+            base.clone(),
+            json!({ "type": "annotations", "resource": "ahp-session:/1/annotations", "annotationIds": ["a"] })
+        ),
+        with(base, json!({ "type": "chat", "resource": "ahp-chat:/1", "endTurn": "t" })),
+    ])
+}
+
+fn message() -> Value {
+    json!({
+        "text": "hello", "origin": { "kind": "user" }, "attachments": attachments(),
+        "model": { "id": "m", "config": { "effort": "high" } }, "agent": { "uri": "file:///agent.md" }, "_meta": meta(),
+    })
+}
+
+fn said_by(kind: &str) -> Value {
+    json!({ "text": "", "origin": { "kind": kind } })
+}
+
+fn question_base() -> Value {
+    json!({ "id": "q", "title": "t", "message": "m", "required": true })
+}
+
+fn input_request() -> Value {
+    let options = json!([{ "id": "o", "label": "l", "description": "d", "recommended": true }]);
+    let numbers = json!({ "min": 0.5, "max": 9.5, "defaultValue": 2.5 });
+    let question = |kind: &str, more: Value| with(with(question_base(), json!({ "kind": kind })), more);
+    json!({
+        "id": "r", "message": "please", "url": "https://example.com/", "answers": answers(),
+        "questions": [
+            question("text", json!({ "format": "email", "min": 1, "max": 9, "defaultValue": "d" })),
+            question("number", numbers.clone()),
+            question("integer", numbers),
+            question("boolean", json!({ "defaultValue": true })),
+            question("single-select", json!({ "options": options, "allowFreeformInput": true })),
+            question("multi-select", json!({ "options": options, "allowFreeformInput": true, "min": 1, "max": 2 })),
+        ],
+    })
+}
+
+fn answer(state: &str) -> Value {
+    json!({ "state": state, "value": { "kind": "text", "value": "v" } })
+}
+
+fn answers() -> Value {
+    let submitted = |value: Value| json!({ "state": "submitted", "value": value });
+    json!({
+        "a": answer("draft"),
+        "b": submitted(json!({ "kind": "number", "value": 1.5 })),
+        "c": submitted(json!({ "kind": "boolean", "value": true })),
+        "d": submitted(json!({ "kind": "selected", "value": "o", "freeformValues": ["f"] })),
+        "e": submitted(json!({ "kind": "selected-many", "value": ["o"], "freeformValues": ["f"] })),
+        "f": { "state": "skipped", "freeformValues": ["f"] },
+    })
+}
+
+fn resource_metadata() -> Value {
+    json!({
+        "resource": "https://api.example.com", "resource_name": "n",
+        "authorization_servers": ["https://as.example.com"],
+        "jwks_uri": "j", "scopes_supported": ["s"], "bearer_methods_supported": ["header"],
+        "resource_signing_alg_values_supported": ["RS256"], "resource_documentation": "d", "resource_policy_uri": "p",
+        "resource_tos_uri": "t", "required": false,
+    })
+}
+
+fn auth() -> Value {
+    json!({
+        "reason": "insufficientScope", "oauthClient": { "clientId": "c", "clientSecret": "s" },
+        "resource": resource_metadata(), "requiredScopes": ["s"], "description": "d",
+    })
+}
+
+fn contributor(kind: &str) -> Value {
+    match kind {
+        "client" => json!({ "kind": "client", "clientId": "c" }),
+        _ => json!({ "kind": "mcp", "customizationId": "m" }),
+    }
+}
+
+fn tool_content() -> Value {
+    json!([
+        { "type": "text", "text": "t" },
+        { "type": "embeddedResource", "data": "QQ==", "contentType": "image/png" },
+        with(json!({ "type": "resource" }), content_ref()),
+        with(json!({ "type": "fileEdit" }), file_edit()),
+        {
+            "type": "terminal", "resource": "ahp-terminal:/1", "title": "sh", "isPty": true,
+            "result": { "exitCode": -1, "preview": "p", "truncated": true },
+        },
+        { "type": "subagent", "resource": "ahp-chat:/2", "title": "t", "agentName": "a", "description": "d" },
+    ])
+}
+
+fn tool_result() -> Value {
+    json!({
+        "success": false, "pastTenseMessage": { "markdown": "*did*" }, "content": tool_content(),
+        "structuredContent": { "x": 1 }, "error": { "message": "m", "code": "c" },
+    })
+}
+
+fn options() -> Value {
+    json!([
+        { "id": "yes", "label": "Yes", "kind": "approve", "group": 1 },
+        { "id": "no", "label": "No", "kind": "deny" },
+    ])
+}
+
+/// A tool call in each of its states.
+pub(crate) fn tool_calls() -> Vec<Value> {
+    let base = json!({
+        "toolCallId": "c", "toolName": "n", "displayName": "d", "intention": "i", "contributor": contributor("client"),
+        "_meta": meta(),
+    });
+    let ready = with(base.clone(), json!({ "invocationMessage": "runs", "toolInput": "ls" }));
+    let confirmed = json!({ "confirmed": "user-action", "selectedOption": options()[0] });
+    let of = |status: &str, base: &Value, more: Value| with(with(base.clone(), json!({ "status": status })), more);
+    vec![
+        of("streaming", &base, json!({ "partialInput": "l", "invocationMessage": "will run" })),
+        of(
+            "pending-confirmation",
+            &ready,
+            json!({
+                "confirmationTitle": "Run?", "riskAssessment": { "status": "loading", "kind": "judge" },
+                "edits": { "items": [file_edit()] }, "editable": true, "options": options(),
+            }),
+        ),
+        with(of("running", &ready, json!({ "content": tool_content() })), confirmed.clone()),
+        with(of("auth-required", &ready, json!({ "content": tool_content(), "auth": auth() })), confirmed.clone()),
+        with(of("pending-result-confirmation", &ready, tool_result()), confirmed.clone()),
+        with(of("completed", &ready, tool_result()), confirmed),
+        of(
+            "cancelled",
+            &ready,
+            json!({
+                "reason": "result-denied", "reasonMessage": "no", "userSuggestion": message(),
+                "selectedOption": options()[1],
+            }),
+        ),
+    ]
+}
+
+fn response_parts() -> Vec<Value> {
+    let mut parts = vec![
+        json!({ "kind": "markdown", "id": "p", "content": "c" }),
+        json!({ "kind": "reasoning", "id": "p", "content": "c" }),
+        with(json!({ "kind": "contentRef" }), content_ref()),
+        json!({ "kind": "systemNotification", "content": "s", "_meta": meta() }),
+        json!({ "kind": "inputRequest", "request": input_request(), "response": "accept" }),
+        error_part(),
+    ];
+    parts.extend(tool_calls().into_iter().map(|call| json!({ "kind": "toolCall", "toolCall": call })));
+    parts
+}
+
+fn error_part() -> Value {
+    json!({ "kind": "error", "error": error(), "resumable": true })
+}
+
+fn turn(state: &str) -> Value {
+    json!({
+        "id": "t", "startedAt": "2026-10-01T00:00:00.000Z", "duration": 17, "message": message(),
+        "responseParts": response_parts(), "usage": usage(), "state": state,
+    })
+}
+
+fn changeset() -> Value {
+    json!({
+        "label": "l", "uriTemplate": "ahp-changeset:/{id}", "description": "d", "changeKind": "session",
+        "capabilities": { "review": {} },
+    })
+}
+
+fn changeset_file() -> Value {
+    json!({ "id": "f", "edit": file_edit(), "reviewed": true, "_meta": meta() })
+}
+
+fn operations() -> Value {
+    let operation = |status: &str| {
+        json!({
+            "id": "o", "label": "l", "description": "d", "scopes": ["changeset", "resource", "range"],
+            "confirmation": "sure?", "icon": "i", "group": "g", "status": status, "error": error(),
+        })
+    };
+    json!([operation("idle"), operation("running"), operation("error"), operation("disabled")])
+}
+
+fn chat_origins() -> Vec<Value> {
+    vec![
+        json!({ "kind": "user" }),
+        json!({ "kind": "fork", "chat": "ahp-chat:/1", "turnId": "t" }),
+        json!({
+            "kind": "sideChat", "chat": "ahp-chat:/1", "turnId": "t",
+            "selection": { "text": "x", "responsePartId": "p" },
+        }),
+        json!({ "kind": "tool", "chat": "ahp-chat:/1", "toolCallId": "c" }),
+    ]
+}
+
+fn chat_summary(origin: Value) -> Value {
+    json!({
+        "resource": "ahp-chat:/2", "title": "t", "status": 40, "activity": "a",
+        "modifiedAt": "2026-10-01T00:00:00.000Z",
+        "changes": changes(), "origin": origin, "movable": true, "interactivity": "read-only",
+        "workingDirectories": ["file:///w"],
+    })
+}
+
+fn session_summary() -> Value {
+    json!({
+        "resource": "ahp-session:/1", "provider": "p", "title": "t", "status": 2147483720_u32, "activity": "a",
+        "origin": { "kind": "automation", "automation": "a", "run": "r" },
+        "project": { "uri": "file:///p", "displayName": "p" }, "workingDirectories": ["file:///w"],
+        "annotations": { "resource": "ahp-session:/1/annotations", "annotationCount": 1, "entryCount": 2 },
+        "createdAt": "2026-10-01T00:00:00.000Z", "modifiedAt": "2026-10-01T00:00:00.000Z", "changes": changes(),
+        "_meta": meta(), "defaultChat": "ahp-chat:/2",
+        "chats": [{
+            "resource": "ahp-chat:/2", "title": "t", "origin": chat_origins()[0], "interactivity": "hidden",
+            "status": 1,
+            "changes": changes(),
+        }],
+    })
+}
+
+fn tool_definition() -> Value {
+    json!({
+        "name": "n", "title": "t", "description": "d", "inputSchema": { "type": "object", "properties": { "x": {} } },
+        "outputSchema": { "type": "object" }, "_meta": meta(),
+        "annotations": {
+            "title": "t", "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true,
+            "openWorldHint": false,
+        },
+    })
+}
+
+fn enablement() -> Value {
+    json!([
+        { "kind": "global", "enabled": true },
+        { "kind": "workspace", "uri": "file:///w", "enabled": false },
+        { "kind": "session", "enabled": true },
+    ])
+}
+
+fn named() -> Value {
+    let icon = json!({ "src": "data:,", "contentType": "image/png", "sizes": ["any"], "theme": "dark" });
+    json!({ "id": "x", "uri": "file:///x", "name": "x", "icons": [icon], "range": range(), "_meta": meta() })
+}
+
+fn mcp_states() -> Vec<Value> {
+    vec![
+        json!({ "kind": "starting", "blocking": true }),
+        json!({ "kind": "ready" }),
+        with(json!({ "kind": "authRequired" }), auth()),
+        json!({ "kind": "error", "error": error() }),
+        json!({ "kind": "stopped" }),
+    ]
+}
+
+fn mcp_server(state: Value) -> Value {
+    let capabilities = json!({
+        "serverTools": { "listChanged": true }, "serverResources": {}, "logging": {}, "sampling": { "tools": {} },
+    });
+    with(
+        named(),
+        json!({
+            "type": "mcpServer", "enablement": enablement(), "state": state, "channel": "mcp://x",
+            "mcpApp": { "capabilities": capabilities },
+        }),
+    )
+}
+
+fn children() -> Value {
+    let child = |kind: &str, more: Value| with(with(named(), json!({ "type": kind, "enabled": true })), more);
+    let invocation = json!({ "description": "d", "disableModelInvocation": true, "disableUserInvocation": false });
+    json!([
+        child("agent", with(invocation.clone(), json!({ "model": "m", "tools": ["t"] }))),
+        child("skill", invocation),
+        child("prompt", json!({ "description": "d" })),
+        child("rule", json!({ "description": "d", "alwaysApply": true, "globs": ["*.rs"] })),
+        child("hook", json!({})),
+        mcp_server(mcp_states()[1].clone()),
+    ])
+}
+
+fn plugin(load: Value) -> Value {
+    with(
+        named(),
+        json!({
+            "type": "plugin", "clientId": "c", "load": load, "children": children(), "enablement": enablement(),
+            "version": "1",
+        }),
+    )
+}
+
+fn customizations() -> Vec<Value> {
+    let mut all = vec![
+        plugin(json!({ "kind": "loading" })),
+        plugin(json!({ "kind": "loaded" })),
+        plugin(json!({ "kind": "degraded", "message": "m" })),
+        with(
+            named(),
+            json!({
+                "type": "directory", "clientId": "c", "load": { "kind": "error", "message": "m" },
+                "children": children(), "enabled": true, "contents": "skill", "writable": false,
+            }),
+        ),
+    ];
+    all.extend(mcp_states().into_iter().map(mcp_server));
+    all
+}
+
+fn active_client() -> Value {
+    let plugin =
+        with(plugin(json!({ "kind": "loaded" })), json!({ "nonce": "n", "childEnablement": { "x": enablement() } }));
+    json!({ "clientId": "c", "displayName": "d", "tools": [tool_definition()], "customizations": [plugin] })
+}
+
+fn input_needed() -> Vec<Value> {
+    let calls = tool_calls();
+    let of = |kind: &str, call: usize| {
+        json!({
+            "kind": kind, "id": "i", "chat": "ahp-chat:/2", "turnId": "t", "toolCall": calls[call],
+        })
+    };
+    vec![
+        json!({ "kind": "chatInput", "id": "i", "chat": "ahp-chat:/2", "request": input_request() }),
+        of("toolConfirmation", 1),
+        of("toolConfirmation", 4),
+        with(of("toolClientExecution", 2), json!({ "clientId": "c" })),
+        of("toolAuthentication", 3),
+    ]
+}
+
+fn property(more: Value) -> Value {
+    let base = json!({
+        "type": "string", "title": "t", "description": "d", "default": "x", "enum": ["x", 1], "enumLabels": ["X", "1"],
+        "enumDescriptions": ["x", "1"], "readOnly": true, "minItems": 1, "maxItems": 2, "required": ["a"],
+    });
+    with(base, more)
+}
+
+fn config(more: Value) -> Value {
+    let inner = property(json!({}));
+    let nested = json!({ "items": inner, "properties": { "a": inner }, "additionalProperties": inner });
+    let property = property(with(nested, more));
+    json!({ "type": "object", "properties": { "p": property }, "required": ["p"] })
+}
+
+fn session_config() -> Value {
+    config(json!({ "enumDynamic": true, "sessionMutable": true }))
+}
+
+fn agent() -> Value {
+    let models: Vec<Value> = ["enabled", "disabled", "unconfigured"]
+        .iter()
+        .map(|policy| {
+            json!({
+                "id": "m", "provider": "p", "name": "n", "maxContextWindow": 1, "maxOutputTokens": 2,
+                "maxPromptTokens": 3, "supportsVision": true, "policyState": policy, "configSchema": config(json!({})),
+                "_meta": meta(),
+            })
+        })
+        .collect();
+    json!({
+        "provider": "p", "displayName": "d", "description": "d", "models": models,
+        "protectedResources": [resource_metadata()], "customizations": customizations(),
+        "capabilities": {
+            "multipleChats": { "fork": true, "sideChat": true },
+            "multipleWorkingDirectories": { "immutablePrimary": true, "primaryReplacement": true },
+        },
+    })
+}
+
+fn claims() -> Vec<Value> {
+    vec![
+        json!({ "kind": "client", "clientId": "c" }),
+        json!({
+            "kind": "session", "session": "ahp-session:/1", "chat": "ahp-chat:/2", "turnId": "t", "toolCallId": "c",
+        }),
+    ]
+}
+
+fn terminals() -> Value {
+    let info = |claim: usize, lifecycle: Value| {
+        json!({
+            "resource": "ahp-terminal:/1", "title": "t", "claim": claims()[claim], "lifecycle": lifecycle,
+        })
+    };
+    json!([
+        info(0, json!({ "status": "running" })),
+        info(1, json!({ "status": "exited", "exitCode": 2 })),
+        info(1, json!({ "status": "exited" })),
+    ])
+}
+
+fn annotation_origin() -> Value {
+    json!({ "session": "ahp-session:/1", "chat": "ahp-chat:/2", "turnId": "t" })
+}
+
+fn annotation() -> Value {
+    json!({
+        "id": "a", "origin": annotation_origin(), "resource": "file:///a", "range": range(), "resolved": true,
+        "entries": [annotation_entry()], "_meta": meta(),
+    })
+}
+
+fn annotation_entry() -> Value {
+    json!({ "id": "e", "text": { "markdown": "x" }, "_meta": meta() })
+}
+
+fn background_work() -> Vec<Value> {
+    let base = json!({ "id": "b", "label": "l", "startedAt": "2026-10-01T00:00:00.000Z", "_meta": meta() });
+    vec![
+        with(base.clone(), json!({ "kind": "shell", "command": "make", "terminal": "ahp-terminal:/1" })),
+        with(base, json!({ "kind": "subagent", "chat": "ahp-chat:/3" })),
+    ]
+}
+
+/// Actions, each type at least once and each with every field.
+pub(crate) fn actions() -> Vec<Value> {
+    let config_change = json!({ "config": { "p": "v" }, "replace": true });
+    let call = json!({ "turnId": "t", "toolCallId": "c", "_meta": meta() });
+    let turn_end = json!({ "turnId": "t", "duration": 17, "_meta": meta() });
+    let text = json!({ "turnId": "t", "partId": "p", "content": "x", "_meta": meta() });
+    let directory = json!({ "directory": "file:///w" });
+    let id = json!({ "id": "x" });
+    let changesets = json!({ "changesets": [changeset()] });
+    let mut all = vec![
+        ("root/agentsChanged", json!({ "agents": [agent()] })),
+        ("root/activeSessionsChanged", json!({ "activeSessions": 3 })),
+        ("root/terminalsChanged", json!({ "terminals": terminals() })),
+        ("root/configChanged", config_change.clone()),
+        ("session/ready", json!({})),
+        ("session/creationFailed", json!({ "error": error() })),
+        ("session/chatRemoved", json!({ "chat": "ahp-chat:/2" })),
+        ("session/chatUpdated", json!({ "chat": "ahp-chat:/2", "changes": chat_summary(chat_origins()[1].clone()) })),
+        ("session/chatsReordered", json!({ "chats": ["ahp-chat:/2"] })),
+        ("session/defaultChatChanged", json!({ "defaultChat": "ahp-chat:/2" })),
+        ("session/titleChanged", json!({ "title": "t" })),
+        ("session/isReadChanged", json!({ "isRead": true })),
+        ("session/isArchivedChanged", json!({ "isArchived": true })),
+        ("session/activityChanged", json!({ "activity": "a" })),
+        ("session/changesetsChanged", changesets.clone()),
+        ("session/serverToolsChanged", json!({ "tools": [tool_definition()] })),
+        ("session/activeClientSet", json!({ "activeClient": active_client() })),
+        ("session/activeClientRemoved", json!({ "clientId": "c" })),
+        ("session/workingDirectorySet", directory.clone()),
+        ("session/workingDirectoryRemoved", directory.clone()),
+        ("session/workingDirectoryReplaced", json!({ "directory": "file:///w", "replacement": "file:///v" })),
+        ("session/inputNeededRemoved", id.clone()),
+        ("session/customizationsChanged", json!({ "customizations": customizations() })),
+        ("session/customizationToggled", json!({ "id": "x", "enablement": enablement() })),
+        ("session/customizationUpdated", json!({ "customization": customizations()[3] })),
+        ("session/customizationRemoved", id.clone()),
+        ("session/mcpServerStartRequested", id.clone()),
+        ("session/mcpServerStopRequested", id.clone()),
+        ("session/mcpServerBackgroundRequested", id.clone()),
+        ("session/configChanged", config_change),
+        ("session/metaChanged", json!({ "_meta": meta() })),
+        (
+            "chat/turnStarted",
+            json!({
+                "turnId": "t", "startedAt": "2026-10-01T00:00:00.000Z", "message": message(), "queuedMessageId": "q",
+                "_meta": meta(),
+            }),
+        ),
+        ("chat/delta", text.clone()),
+        ("chat/reasoning", text),
+        (
+            "chat/toolCallStart",
+            with(
+                call.clone(),
+                json!({ "toolName": "n", "displayName": "d", "intention": "i", "contributor": contributor("client") }),
+            ),
+        ),
+        ("chat/toolCallDelta", with(call.clone(), json!({ "content": "x", "invocationMessage": "m" }))),
+        (
+            "chat/toolCallReady",
+            with(
+                call.clone(),
+                json!({
+                    "contributor": contributor("mcp"), "intention": "i", "invocationMessage": "m",
+                    "toolInput": content_ref(), "confirmationTitle": "t",
+                    "riskAssessment": { "status": "complete", "kind": "judge", "reason": "r", "safety": 0.5 },
+                    "edits": { "items": [file_edit()] }, "editable": true, "confirmed": "not-needed",
+                    "options": options(),
+                }),
+            ),
+        ),
+        (
+            "chat/toolCallConfirmed",
+            with(
+                call.clone(),
+                json!({
+                    "approved": false, "confirmed": "setting", "reason": "skipped", "editedToolInput": "x",
+                    "userSuggestion": message(), "reasonMessage": "m", "selectedOptionId": "no",
+                }),
+            ),
+        ),
+        (
+            "chat/toolCallComplete",
+            with(call.clone(), json!({ "result": tool_result(), "requiresResultConfirmation": true })),
+        ),
+        ("chat/toolCallResultConfirmed", with(call.clone(), json!({ "approved": true }))),
+        ("chat/toolCallContentChanged", with(call.clone(), json!({ "content": tool_content() }))),
+        ("chat/toolCallAuthRequired", with(call.clone(), json!({ "auth": auth() }))),
+        ("chat/toolCallAuthResolved", call),
+        ("chat/usage", json!({ "turnId": "t", "usage": usage(), "_meta": meta() })),
+        ("chat/turnComplete", turn_end.clone()),
+        ("chat/turnCancelled", turn_end.clone()),
+        ("chat/error", with(turn_end, json!({ "part": error_part() }))),
+        ("chat/turnResume", json!({ "turnId": "t" })),
+        ("chat/turnsLoaded", json!({ "turns": [turn("complete")], "turnsNextCursor": "n" })),
+        ("chat/truncated", json!({ "turnId": "t" })),
+        ("chat/pendingMessageSet", json!({ "kind": "queued", "id": "q", "message": message() })),
+        ("chat/pendingMessageRemoved", json!({ "kind": "steering", "id": "q" })),
+        ("chat/queuedMessagesReordered", json!({ "order": ["q"] })),
+        ("chat/draftChanged", json!({ "draft": message() })),
+        ("chat/inputRequested", json!({ "request": input_request() })),
+        ("chat/inputAnswerChanged", json!({ "requestId": "r", "questionId": "q", "answer": answer("draft") })),
+        ("chat/inputCompleted", json!({ "requestId": "r", "response": "decline", "answers": answers() })),
+        ("chat/isReadChanged", json!({ "isRead": true })),
+        ("chat/isArchivedChanged", json!({ "isArchived": true })),
+        ("chat/activityChanged", json!({ "activity": "a" })),
+        ("chat/backgroundWorkRemoved", id),
+        ("chat/movableChanged", json!({ "movable": true })),
+        ("chat/changesetsChanged", changesets),
+        ("chat/canvasesChanged", json!({ "canvases": [{ "resource": "ahp-canvas:/1" }] })),
+        ("chat/workingDirectorySet", directory.clone()),
+        ("chat/workingDirectoryRemoved", directory),
+        ("terminal/data", json!({ "data": "x" })),
+        ("terminal/input", json!({ "data": "x" })),
+        ("terminal/resized", json!({ "cols": 80, "rows": 24 })),
+        ("terminal/titleChanged", json!({ "title": "t" })),
+        ("terminal/cwdChanged", json!({ "cwd": "file:///w" })),
+        ("terminal/exited", json!({ "exitCode": -1 })),
+        ("terminal/cleared", json!({})),
+        ("terminal/commandDetectionAvailable", json!({})),
+        ("terminal/commandExecuted", json!({ "commandId": "c", "commandLine": "ls", "timestamp": 1790000000000_u64 })),
+        ("terminal/commandFinished", json!({ "commandId": "c", "exitCode": 1, "durationMs": 5 })),
+        ("changeset/statusChanged", json!({ "status": "error", "error": error() })),
+        ("changeset/fileSet", json!({ "file": changeset_file() })),
+        ("changeset/fileRemoved", json!({ "fileId": "f" })),
+        ("changeset/filesReviewChanged", json!({ "files": ["f"], "reviewed": true })),
+        ("changeset/contentChanged", json!({ "files": [changeset_file()], "operations": operations() })),
+        ("changeset/operationsChanged", json!({ "operations": operations() })),
+        ("changeset/operationStatusChanged", json!({ "operationId": "o", "status": "error", "error": error() })),
+        ("changeset/cleared", json!({})),
+        ("annotations/set", json!({ "annotation": annotation() })),
+        (
+            "annotations/updated",
+            json!({
+                "annotationId": "a", "origin": annotation_origin(), "resource": "file:///a", "range": range(),
+                "resolved": false,
+            }),
+        ),
+        ("annotations/removed", json!({ "annotationId": "a" })),
+        ("annotations/entrySet", json!({ "annotationId": "a", "entry": annotation_entry() })),
+        ("annotations/entryRemoved", json!({ "annotationId": "a", "entryId": "e" })),
+        (
+            "resourceWatch/changed",
+            json!({
+                "changes": {
+                    "items": [
+                        { "uri": "file:///a", "type": "added" },
+                        { "uri": "file:///b", "type": "updated" },
+                        { "uri": "file:///c", "type": "deleted" },
+                    ],
+                },
+            }),
+        ),
+    ];
+    all.extend(chat_origins().into_iter().map(|o| ("session/chatAdded", json!({ "summary": chat_summary(o) }))));
+    all.extend(input_needed().into_iter().map(|request| ("session/inputNeededSet", json!({ "request": request }))));
+    all.extend(
+        mcp_states()
+            .into_iter()
+            .map(|state| ("session/mcpServerStateChanged", json!({ "id": "x", "state": state, "channel": "mcp://x" }))),
+    );
+    all.extend(
+        response_parts()
+            .into_iter()
+            .map(|part| ("chat/responsePart", json!({ "turnId": "t", "part": part, "_meta": meta() }))),
+    );
+    all.extend(
+        ["agent", "tool", "automation", "systemNotification"]
+            .map(|kind| ("chat/pendingMessageSet", json!({ "kind": "steering", "id": "q", "message": said_by(kind) }))),
+    );
+    all.extend(background_work().into_iter().map(|work| ("chat/backgroundWorkSet", json!({ "work": work }))));
+    all.extend(claims().into_iter().map(|claim| ("terminal/claimed", json!({ "claim": claim }))));
+    all.into_iter().map(|(kind, body)| with(json!({ "type": kind }), body)).collect()
+}
+
+/// Every state, with the channel it belongs to.
+pub(crate) fn states() -> Vec<(&'static str, Value)> {
+    let chat = chat_summary(chat_origins()[2].clone());
+    let pending = json!({ "id": "q", "message": message() });
+    vec![
+        (
+            "ahp-root://",
+            json!({
+                "agents": [agent()], "activeSessions": 1, "terminals": terminals(),
+                "config": { "schema": config(json!({})), "values": { "p": "v" } }, "_meta": meta(),
+            }),
+        ),
+        (
+            "ahp-session:/1",
+            json!({
+                "provider": "p", "title": "t", "status": 24, "activity": "a", "origin": session_summary()["origin"],
+                "project": session_summary()["project"], "workingDirectories": ["file:///w"],
+                "annotations": session_summary()["annotations"], "lifecycle": "failed", "creationError": error(),
+                "serverTools": [tool_definition()], "activeClients": [active_client()], "chats": [chat],
+                "defaultChat": "ahp-chat:/2", "config": { "schema": session_config(), "values": { "p": "v" } },
+                "customizations": customizations(), "changesets": [changeset()], "inputNeeded": input_needed(),
+                "_meta": meta(),
+            }),
+        ),
+        (
+            "ahp-chat:/2",
+            with(
+                chat,
+                json!({
+                    "changesets": [changeset()], "backgroundWork": background_work(),
+                    "canvases": [{ "resource": "ahp-canvas:/1" }],
+                    "turns": [turn("complete"), turn("cancelled"), turn("error")], "turnsNextCursor": "n",
+                    "activeTurn": {
+                        "id": "t", "startedAt": "2026-10-01T00:00:00.000Z", "message": message(),
+                        "responseParts": response_parts(), "usage": usage(),
+                    },
+                    "steeringMessage": pending, "queuedMessages": [pending], "draft": message(), "_meta": meta(),
+                }),
+            ),
+        ),
+        (
+            "ahp-terminal:/1",
+            json!({
+                "title": "t", "cwd": "file:///w", "cols": 80, "rows": 24, "lifecycle": { "status": "running" },
+                "claim": claims()[1], "supportsCommandDetection": true, "isPty": true,
+                "content": [
+                    { "type": "unclassified", "value": "v" },
+                    {
+                        "type": "command", "commandId": "c", "commandLine": "ls", "output": "o",
+                        "timestamp": 1790000000000_u64, "isComplete": true, "exitCode": 0, "durationMs": 4,
+                    },
+                ],
+            }),
+        ),
+        (
+            "ahp-changeset:/1",
+            json!({ "status": "ready", "error": error(), "files": [changeset_file()], "operations": operations() }),
+        ),
+        ("ahp-session:/1/annotations", json!({ "annotations": [annotation()] })),
+        (
+            "ahp-resource-watch:/1",
+            json!({
+                "root": "file:///w", "recursive": true, "excludes": { "items": ["target"] },
+                "includes": { "items": ["*.rs"] },
+            }),
+        ),
+    ]
+}
+
+pub(crate) fn snapshots() -> Vec<Value> {
+    let snapshot = |(resource, state)| json!({ "resource": resource, "state": state, "fromSeq": 2148131814_u64 });
+    states().into_iter().map(snapshot).collect()
+}
+
+pub(crate) fn envelope() -> Value {
+    json!({
+        "channel": "ahp-session:/1", "action": { "type": "session/titleChanged", "title": "t" }, "serverSeq": 12,
+        "origin": { "clientId": "c", "clientSeq": 3 }, "rejectionReason": "no",
+    })
+}
+
+/// The params of every request, by its method; some methods have several shapes.
+pub(crate) fn requests() -> Vec<(&'static str, Value)> {
+    let provider = json!({ "provider": "p", "workingDirectory": "file:///w", "config": { "p": "v" } });
+    let uri = json!({ "uri": "file:///a" });
+    let pair = json!({ "source": "file:///a", "destination": "file:///b", "failIfExists": true });
+    let globs = json!({ "recursive": true, "excludes": { "items": ["a"] }, "includes": { "items": ["b"] } });
+    let fork = json!({ "kind": "fork", "chat": "ahp-chat:/1", "turnId": "t" });
+    let side = chat_origins()[2].clone();
+    let chat = |source: Value| {
+        json!({
+            "chat": "ahp-chat:/2", "initialMessage": message(), "source": source, "workingDirectories": ["file:///w"],
+        })
+    };
+    let write = |mode: &str| {
+        json!({
+            "uri": "file:///a", "data": "QQ==", "encoding": "base64", "contentType": "text/plain", "createOnly": true,
+            "mode": mode, "position": 4, "ifMatch": "e",
+        })
+    };
+    let target = |target: Value| json!({ "operationId": "o", "target": target });
+    let all = vec![
+        (
+            "initialize",
+            json!({
+                "protocolVersions": ["1.0.0"], "clientId": "c", "clientInfo": implementation(),
+                "initialSubscriptions": ["ahp-root://"], "locale": "en", "capabilities": { "mcpApps": {} },
+            }),
+        ),
+        ("ping", json!({})),
+        ("reconnect", json!({ "clientId": "c", "lastSeenServerSeq": 7, "subscriptions": ["ahp-root://"] })),
+        ("subscribe", json!({ "delivery": { "maxLatencyMs": 0 }, "view": { "turns": 20 } })),
+        ("listSessions", json!({ "limit": 10, "cursor": "n" })),
+        (
+            "createSession",
+            json!({
+                "provider": "p", "workingDirectories": ["file:///w"], "config": { "p": "v" },
+                "activeClient": active_client(), "progressToken": "t",
+            }),
+        ),
+        ("disposeSession", json!({})),
+        ("createChat", chat(fork)),
+        ("createChat", chat(side)),
+        ("disposeChat", json!({})),
+        (
+            "moveChat",
+            json!({ "destination": { "kind": "session", "session": "ahp-session:/2", "after": "ahp-chat:/9" } }),
+        ),
+        ("moveChat", json!({ "destination": { "kind": "newSession" } })),
+        ("fetchTurns", json!({ "cursor": "n" })),
+        ("completions", json!({ "kind": "userMessage", "text": "@f", "offset": 2 })),
+        ("resolveSessionConfig", provider.clone()),
+        ("sessionConfigCompletions", with(provider, json!({ "property": "p", "query": "q" }))),
+        ("authenticate", json!({ "resource": "r", "token": "secret", "expiresIn": 60, "scopes": ["s"] })),
+        ("createTerminal", json!({ "claim": claims()[0], "name": "n", "cwd": "file:///w", "cols": 80, "rows": 24 })),
+        ("disposeTerminal", json!({})),
+        ("resourceRead", with(uri.clone(), json!({ "encoding": "utf-8" }))),
+        ("resourceWrite", write("truncate")),
+        ("resourceWrite", write("append")),
+        ("resourceWrite", write("insert")),
+        ("resourceList", uri.clone()),
+        ("resourceResolve", with(uri.clone(), json!({ "followSymlinks": true }))),
+        ("resourceMkdir", uri.clone()),
+        ("resourceDelete", with(uri.clone(), json!({ "recursive": true }))),
+        ("resourceCopy", pair.clone()),
+        ("resourceMove", pair),
+        ("resourceRequest", with(uri.clone(), json!({ "read": true, "write": true }))),
+        ("createResourceWatch", with(uri, globs)),
+        ("invokeChangesetOperation", target(json!({ "kind": "resource", "resource": "file:///a", "side": "after" }))),
+        (
+            "invokeChangesetOperation",
+            target(json!({ "kind": "range", "resource": "file:///a", "side": "before", "range": range() })),
+        ),
+    ];
+    let about = json!({ "channel": "ahp-root://", "_meta": meta() });
+    all.into_iter().map(|(method, params)| (method, with(about.clone(), params))).collect()
+}
+
+/// What only the second shape of `reconnect` has, which the published types do not know.
+pub(crate) fn cursors() -> (Value, Value) {
+    let params = json!({
+        "channel": "ahp-root://", "_meta": meta(), "clientId": "c",
+        "subscriptions": [{ "channel": "ahp-root://", "lastSeenServerSeq": 0 }],
+    });
+    let result = json!({
+        "channels": [
+            { "kind": "replay", "channel": "ahp-root://", "actions": [envelope()] },
+            { "kind": "snapshot", "channel": "ahp-chat:/2", "snapshot": snapshots()[2] },
+            { "kind": "missing", "channel": "ahp-chat:/3" },
+        ],
+    });
+    (params, result)
+}
+
+fn implementation() -> Value {
+    json!({ "name": "n", "version": "1.4.2", "title": "t" })
+}
+
+/// The result of every request, by its method.
+pub(crate) fn results() -> Vec<(&'static str, Value)> {
+    let completion =
+        |attachment: &Value| json!({ "insertText": "@file", "rangeStart": 0, "rangeEnd": 2, "attachment": attachment });
+    let completions: Vec<Value> = attachments().as_array().unwrap().iter().map(completion).collect();
+    let resolved = |kind: &str| {
+        json!({
+            "uri": "file:///a", "type": kind, "size": 1, "mtime": "2026-10-01T00:00:00.000Z",
+            "ctime": "2026-10-01T00:00:00.000Z", "contentType": "text/plain", "etag": "e",
+        })
+    };
+    vec![
+        (
+            "initialize",
+            json!({
+                "protocolVersion": "1.0.0", "serverSeq": 7, "serverInfo": implementation(), "_meta": meta(),
+                "snapshots": snapshots(), "defaultDirectory": "file:///w", "completionTriggerCharacters": ["@"],
+                "terminalCommandPrefix": "!", "automations": { "create": {} },
+                "telemetry": { "logs": "ahp-otlp:/l", "traces": "ahp-otlp:/t", "metrics": "ahp-otlp:/m" },
+            }),
+        ),
+        ("ping", Value::Null),
+        ("reconnect", json!({ "type": "replay", "actions": [envelope()], "missing": ["ahp-chat:/3"] })),
+        ("reconnect", json!({ "type": "snapshot", "snapshots": snapshots() })),
+        ("subscribe", json!({ "snapshot": snapshots()[0] })),
+        ("listSessions", json!({ "nextCursor": "n", "items": [session_summary()] })),
+        ("createSession", Value::Null),
+        ("disposeSession", Value::Null),
+        ("createChat", Value::Null),
+        ("disposeChat", Value::Null),
+        ("moveChat", json!({ "session": "ahp-session:/2" })),
+        ("fetchTurns", json!({})),
+        ("completions", json!({ "items": completions })),
+        ("resolveSessionConfig", json!({ "schema": session_config(), "values": { "p": "v" } })),
+        ("sessionConfigCompletions", json!({ "items": [{ "value": "v", "label": "l", "description": "d" }] })),
+        ("authenticate", json!({})),
+        ("createTerminal", Value::Null),
+        ("disposeTerminal", Value::Null),
+        ("resourceRead", json!({ "data": "x", "encoding": "utf-8", "contentType": "text/plain" })),
+        ("resourceWrite", json!({})),
+        ("resourceList", json!({ "entries": [{ "name": "a", "type": "file" }, { "name": "b", "type": "directory" }] })),
+        ("resourceResolve", resolved("file")),
+        ("resourceResolve", resolved("directory")),
+        ("resourceResolve", resolved("symlink")),
+        ("resourceMkdir", json!({})),
+        ("resourceDelete", json!({})),
+        ("resourceCopy", json!({})),
+        ("resourceMove", json!({})),
+        ("resourceRequest", json!({})),
+        ("createResourceWatch", json!({ "channel": "ahp-resource-watch:/1" })),
+        (
+            "invokeChangesetOperation",
+            json!({ "message": "done", "followUp": { "content": content_ref(), "external": true } }),
+        ),
+    ]
+}
+
+/// The params of every notification of the host but `action`, by its method.
+pub(crate) fn notifications() -> Vec<(&'static str, Value)> {
+    vec![
+        ("root/sessionAdded", json!({ "channel": "ahp-root://", "summary": session_summary() })),
+        ("root/sessionRemoved", json!({ "channel": "ahp-root://", "session": "ahp-session:/1" })),
+        (
+            "root/sessionSummaryChanged",
+            json!({ "channel": "ahp-root://", "session": "ahp-session:/1", "changes": session_summary() }),
+        ),
+        (
+            "root/progress",
+            json!({ "channel": "ahp-root://", "progressToken": "t", "progress": 1, "total": 2, "message": "m" }),
+        ),
+        ("auth/required", json!({ "channel": "ahp-root://", "resource": resource_metadata(), "reason": "expired" })),
+    ]
+}
+
+pub(crate) fn errors() -> Vec<Value> {
+    let request = requests().into_iter().find(|(method, _)| *method == "resourceRequest").unwrap().1;
+    let error = |code: i64, data: Value| json!({ "code": code, "message": "m", "data": data });
+    vec![
+        error(-32005, json!({ "supportedVersions": ["^1.0.0", "^0.9.0"] })),
+        error(-32007, json!({ "resources": [resource_metadata()] })),
+        error(-32009, json!({ "request": request })),
+    ]
+}
+
+/// The words of lists that the other samples do not use up, by the name of their type.
+pub(crate) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
+    vec![
+        ("SessionLifecycle", vec!["creating", "ready", "failed"]),
+        ("ChangesetStatus", vec!["computing", "recomputing", "ready", "error"]),
+        ("McpAuthRequiredReason", vec!["required", "expired", "insufficientScope"]),
+        ("AuthRequiredReason", vec!["required", "expired"]),
+        ("ChatInputResponseKind", vec!["accept", "decline", "cancel"]),
+        ("ChatInteractivity", vec!["full", "read-only", "hidden"]),
+        ("CustomizationType", vec!["plugin", "directory", "agent", "skill", "prompt", "rule", "hook", "mcpServer"]),
+        ("ToolCallCancellationReason", vec!["denied", "skipped", "result-denied"]),
+    ]
+}
+
+/// `value` without any one key that it has, as a way to make malformed ones: the key, and what is left.
+pub(crate) fn without_each_key(value: &Value) -> Vec<(String, Value)> {
+    let keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+    keys.into_iter()
+        .map(|key| {
+            let left: Map<String, Value> = value
+                .as_object()
+                .unwrap()
+                .iter()
+                .filter(|(name, _)| **name != key)
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect();
+            (key, Value::Object(left))
+        })
+        .collect()
+}
