@@ -1,0 +1,50 @@
+//! The working directory: what may be seen of the file system, looking at it, watching it.
+//!
+//! # What this crate owns
+//!
+//! - [`Policy`]: which paths may be seen. It is made of [`Roots`] (what is configured) and the sessions' working
+//!   directories, and gives the real path, links followed, where that lies inside a root and is not private.
+//! - [`list`], [`read`], [`resolve`]: looking at a folder, a file, a path, each with its bound.
+//! - [`Watcher`], [`Watch`]: being told what changes, in a file, a folder or everything below it, within the policy.
+//! - [`local_path`], [`file_uri`]: from `file:` URIs to paths and back.
+//! - [`FileError`]: why something is not shown. Of what lies outside the roots it never tells whether it exists.
+//!
+//! Pseudo-terminals, process groups and git will live here too.
+//!
+//! # What it never does
+//!
+//! It knows no protocol and no session, never writes, and starts no task: what has to run is given to the caller.
+//!
+//! # Example
+//!
+//! ```
+//! use grove_work::{Entry, FileError, Kind, Policy, Roots, list, read};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let project = tempfile::tempdir().unwrap();
+//! std::fs::write(project.path().join("notes.md"), "# Notes").unwrap();
+//!
+//! let policy = Policy::new(Roots::default(), vec![project.path().to_owned()]);
+//! let notes = Entry { name: "notes.md".into(), kind: Kind::File };
+//! assert_eq!(list(&policy, project.path(), 100).await.unwrap(), [notes]);
+//! let content = read(&policy, &project.path().join("notes.md"), 1024).await.unwrap();
+//! assert_eq!(content.content_type, Some("text/markdown"));
+//! assert_eq!(content.into_text().unwrap(), "# Notes");
+//!
+//! let outside = read(&policy, "/etc/passwd".as_ref(), 1024).await;
+//! assert!(matches!(outside, Err(FileError::Outside { .. })));
+//! # });
+//! ```
+
+mod content_type;
+mod error;
+mod look;
+mod policy;
+mod uri;
+mod watch;
+
+pub use error::FileError;
+pub use look::{Content, Entry, Kind, Links, Resolved, list, read, resolve};
+pub use policy::{Access, Policy, Roots};
+pub use uri::{file_uri, local_path};
+pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher};

@@ -1,0 +1,210 @@
+//! The one inotify instance that all watches share: a user has only 128 of them by default.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
+
+use super::WatchError;
+use super::inbox::{Inbox, Seen};
+
+/// What the kernel calls a folder that it watches: the folder itself, whatever its name becomes.
+pub(super) type Descriptor = i32;
+
+/// A watch's interest in a folder.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) inbox: Arc<Inbox>,
+    /// Under the name by which this watch knows it.
+    pub(super) folder: PathBuf,
+    /// The one name in it that matters, where not all do.
+    pub(super) only: Option<OsString>,
+}
+
+/// The watches' end.
+#[derive(Debug)]
+pub(super) struct Hub {
+    shared: Arc<Shared>,
+    /// Held while seats are taken and left, or the last to leave a folder would take it away from the next. The reader
+    /// never waits for it.
+    changing: Mutex<()>,
+    /// Dropped with the hub: the reader's end.
+    _alive: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inotify: Arc<OwnedFd>,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    seats: HashMap<Descriptor, Vec<Seat>>,
+    ended: bool,
+}
+
+/// Reads what the system says for all watches. It must run for any of them to see anything.
+#[derive(Debug)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    hub: oneshot::Receiver<()>,
+}
+
+/// Everything that changes what a folder holds. Never through links.
+const EVENTS: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::EXCL_UNLINK)
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::DONT_FOLLOW);
+
+const BUFFER_BYTES: usize = 16 << 10;
+
+impl Hub {
+    pub(super) fn start() -> Result<(Self, Reader), WatchError> {
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(|errno| match errno {
+            Errno::MFILE => WatchError::TooManyInstances,
+            errno => WatchError::Start(errno.into()),
+        })?;
+        let shared = Arc::new(Shared { inotify: Arc::new(inotify), table: Mutex::default() });
+        let (alive, hub) = oneshot::channel();
+        let reader = Reader { shared: Arc::clone(&shared), hub };
+        Ok((Self { shared, changing: Mutex::default(), _alive: alive }, reader))
+    }
+
+    /// Takes a seat in a folder. What the system says against it is the inner error.
+    pub(super) fn sit(&self, seat: Seat) -> Result<Result<Descriptor, io::Error>, WatchError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let descriptor = match inotify::add_watch(&self.shared.inotify, &seat.folder, EVENTS) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::NOSPC) => return Err(WatchError::SystemLimit),
+            Err(errno) => return Ok(Err(errno.into())),
+        };
+        let mut table = self.shared.table();
+        if table.ended {
+            return Err(WatchError::Stopped);
+        }
+        let seats = table.seats.entry(descriptor).or_default();
+        if !seats.iter().any(|taken| taken.is(&seat.inbox, &seat.folder)) {
+            seats.push(seat);
+        }
+        Ok(Ok(descriptor))
+    }
+
+    /// Leaves a seat. With the last one the system no longer watches the folder.
+    pub(super) fn leave(&self, descriptor: Descriptor, inbox: &Arc<Inbox>, folder: &Path) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.shared.table();
+        let Some(seats) = table.seats.get_mut(&descriptor) else { return };
+        seats.retain(|seat| !seat.is(inbox, folder));
+        if seats.is_empty() {
+            table.seats.remove(&descriptor);
+            drop(table);
+            // It fails for a folder that is gone, which is watched no longer either.
+            inotify::remove_watch(&self.shared.inotify, descriptor).ok();
+        }
+    }
+}
+
+impl Seat {
+    fn is(&self, inbox: &Arc<Inbox>, folder: &Path) -> bool {
+        Arc::ptr_eq(&self.inbox, inbox) && self.folder == folder
+    }
+}
+
+impl Shared {
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hand_out(&self, event: &Event<'_>) {
+        let flags = event.events();
+        let mut table = self.table();
+        if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+            for seat in table.seats.values().flatten() {
+                seat.inbox.lose();
+            }
+            return;
+        }
+        if flags.contains(ReadFlags::IGNORED) {
+            table.seats.remove(&event.wd());
+            return;
+        }
+        let seen = match flags {
+            flags if flags.contains(ReadFlags::CREATE) => Seen::Created,
+            flags if flags.contains(ReadFlags::MOVED_TO) => Seen::Arrived,
+            flags if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) => Seen::Deleted,
+            _ => Seen::Changed,
+        };
+        // What has no name is about the folder itself: its own folder tells that.
+        let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { return };
+        for seat in table.seats.get(&event.wd()).into_iter().flatten() {
+            if seat.only.as_ref().is_none_or(|only| only == name) {
+                seat.inbox.saw(seat.folder.join(name), seen);
+            }
+        }
+    }
+}
+
+impl Reader {
+    /// Runs until the [`Watcher`](super::Watcher) and all its watches are dropped.
+    pub async fn run(mut self) {
+        // The constructors that took this one's place are unsafe, since they are given any descriptor at all. This one
+        // is owned, and open for as long as it is shared.
+        #[allow(deprecated, reason = "sound for a descriptor that is owned, and there is no other without `unsafe`")]
+        let registered = AsyncFd::with_interest(Arc::clone(&self.shared.inotify), Interest::READABLE);
+        let Ok(inotify) = registered else { return };
+        let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
+        loop {
+            let mut ready = tokio::select! {
+                ready = inotify.readable() => match ready {
+                    Ok(ready) => ready,
+                    Err(_) => return,
+                },
+                _ = &mut self.hub => return,
+            };
+            let mut events = inotify::Reader::new(inotify.get_ref(), &mut buffer);
+            loop {
+                match events.next() {
+                    Ok(event) => self.shared.hand_out(&event),
+                    Err(Errno::AGAIN) => {
+                        ready.clear_ready();
+                        break;
+                    }
+                    Err(Errno::INTR) => continue,
+                    Err(_) => return,
+                }
+                if events.is_buffer_empty() {
+                    break;
+                }
+            }
+            // A flood of events must not keep the thread.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut table = self.shared.table();
+        table.ended = true;
+        for seat in table.seats.values().flatten() {
+            seat.inbox.end();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What was seen for one watch and not told yet: coalesced as it arrives, so its size follows the paths, not the events.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// What has become of a path since it was last told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It was not there before.
+    Created,
+    /// It was moved here, perhaps over something.
+    Arrived,
+    Changed,
+    Deleted,
+    /// Another thing is there now.
+    Replaced,
+}
+
+impl Seen {
+    /// Both, one after the other; nothing where the second undoes the first.
+    fn then(self, next: Seen) -> Option<Seen> {
+        use Seen::{Arrived, Changed, Created, Deleted, Replaced};
+        match (self, next) {
+            (Created, Deleted) => None,
+            (_, Deleted) => Some(Deleted),
+            (Changed | Deleted | Replaced, Created | Arrived | Replaced) => Some(Replaced),
+            (Created | Arrived | Changed | Deleted | Replaced, Changed)
+            | (Created | Arrived, Created | Arrived | Replaced) => Some(self),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// In the order of their parts: what lies in a folder comes right after it.
+    pub(super) paths: BTreeMap<PathBuf, Seen>,
+    /// More happened than was kept; then no paths are.
+    pub(super) lost: bool,
+    /// Nothing more will be seen.
+    pub(super) ended: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Inbox {
+    gathered: Mutex<Gathered>,
+    news: Notify,
+    /// How many paths are kept.
+    most: usize,
+}
+
+impl Inbox {
+    pub(super) fn new(most: usize) -> Self {
+        Self { gathered: Mutex::default(), news: Notify::new(), most }
+    }
+
+    pub(super) fn saw(&self, path: PathBuf, seen: Seen) {
+        let mut gathered = self.gathered();
+        if gathered.lost {
+            return;
+        }
+        let together = match gathered.paths.get(&path) {
+            Some(before) => before.then(seen),
+            None => Some(seen),
+        };
+        match together {
+            Some(seen) => gathered.paths.insert(path, seen),
+            None => gathered.paths.remove(&path),
+        };
+        if gathered.paths.len() > self.most {
+            gathered.paths.clear();
+            gathered.lost = true;
+        }
+        self.news.notify_one();
+    }
+
+    pub(super) fn lose(&self) {
+        let mut gathered = self.gathered();
+        gathered.paths.clear();
+        gathered.lost = true;
+        self.news.notify_one();
+    }
+
+    pub(super) fn end(&self) {
+        self.gathered().ended = true;
+        self.news.notify_one();
+    }
+
+    /// Returns when there is something to take, or nothing ever will be.
+    pub(super) async fn anything(&self) {
+        loop {
+            {
+                let Gathered { paths, lost, ended } = &*self.gathered();
+                if !paths.is_empty() || *lost || *ended {
+                    return;
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+
+    pub(super) fn take(&self) -> Gathered {
+        let mut gathered = self.gathered();
+        let ended = gathered.ended;
+        let taken = std::mem::take(&mut *gathered);
+        gathered.ended = ended;
+        taken
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_to_a_path_adds_up() {
+        use Seen::{Arrived, Changed, Created, Deleted, Replaced};
+        for (steps, sum) in [
+            (&[Created, Changed, Changed][..], Some(Created)),
+            (&[Created, Changed, Deleted], None),
+            (&[Changed, Deleted], Some(Deleted)),
+            (&[Deleted, Created, Changed], Some(Replaced)),
+            (&[Deleted, Created, Deleted], Some(Deleted)),
+            // What was moved here may have replaced something, whose end has to be told then.
+            (&[Arrived, Changed], Some(Arrived)),
+            (&[Arrived, Deleted], Some(Deleted)),
+            (&[Changed, Arrived], Some(Replaced)),
+        ] {
+            let inbox = Inbox::new(10);
+            for step in steps {
+                inbox.saw("/p".into(), *step);
+            }
+            assert_eq!(inbox.take().paths.into_values().next(), sum, "{steps:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What may be seen of a working directory, how it is looked at, and how it is watched.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
+mod look;
+mod place;
+mod policy;
+#[cfg(target_os = "linux")]
+mod watch;
