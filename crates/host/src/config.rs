@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use grove_core::ProviderId;
 use grove_wire::registry::Registry;
+use grove_work::Roots;
+
+use crate::connection::FrameLog;
 
 /// How a host is to be.
 #[derive(Clone, Debug)]
@@ -11,8 +15,12 @@ pub struct Config {
     pub limits: Limits,
     pub folders: Folders,
     pub durability: Durability,
+    /// The agent of sessions that name none; without it, the first one.
+    pub default_agent: Option<ProviderId>,
     /// The protocol versions that are spoken: the released ones, but for tests.
     pub registry: Registry,
+    /// Where every frame is written down, for those who look for a mistake.
+    pub frame_log: Option<FrameLog>,
 }
 
 impl Default for Config {
@@ -21,7 +29,9 @@ impl Default for Config {
             limits: Limits::default(),
             folders: Folders::default(),
             durability: Durability::default(),
+            default_agent: None,
             registry: Registry::RELEASED,
+            frame_log: None,
         }
     }
 }
@@ -41,12 +51,7 @@ pub enum Durability {
 pub struct Folders {
     /// What a client is offered as a starting point.
     pub default_directory: Option<PathBuf>,
-    /// What may be listed.
-    pub browse: Vec<PathBuf>,
-    /// What may be read.
-    pub read: Vec<PathBuf>,
-    /// What may never be listed or read: Grove's own.
-    pub private: Vec<PathBuf>,
+    pub roots: Roots,
 }
 
 /// The bound of every queue, buffer and message. What happens beyond each is said beside it.
@@ -86,6 +91,8 @@ pub struct Limits {
     pub turn_silence: Duration,
     /// How long running turns get when the host stops.
     pub stop_grace: Duration,
+    /// How long a session waits for a client that takes part in it and went away.
+    pub client_grace: Duration,
     /// How long a connection may be silent; pings go out three times as often.
     pub connection_silence: Duration,
 }
@@ -110,6 +117,7 @@ impl Default for Limits {
             folder_entries: 20_000,
             turn_silence: Duration::from_secs(30 * 60),
             stop_grace: Duration::from_secs(5),
+            client_grace: Duration::from_secs(30),
             connection_silence: Duration::from_secs(90),
         }
     }

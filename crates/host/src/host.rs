@@ -1,7 +1,6 @@
 //! The host itself: its agents, its sessions, its end.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,11 +8,11 @@ use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_core::*;
 use grove_fs::FsError;
+use grove_work::{FileError, Policy, WatchError, WatchLimits, Watcher, local_path};
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
 use crate::env::Env;
-use crate::files;
 use crate::journal::{Journal, NoJournal, Recovered};
 use crate::sequencer::{
     ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
@@ -40,6 +39,7 @@ pub(crate) struct Inner {
     agent_infos: watch::Sender<Arc<[AgentInfo]>>,
     sessions: Mutex<Sessions>,
     last_connection: AtomicU64,
+    watcher: Mutex<Option<Watcher>>,
 }
 
 #[derive(Default)]
@@ -55,7 +55,9 @@ pub struct CreateSession {
     /// Without one, the URI's scheme names it.
     pub provider: Option<ProviderId>,
     pub model: Option<ModelId>,
-    pub working_directory: Option<String>,
+    pub working_directories: Vec<String>,
+    /// Settings of the session, where it is to have any.
+    pub config: Option<Extra>,
 }
 
 /// Why a session was not created.
@@ -70,7 +72,7 @@ pub enum CreateError {
     #[error("agent {provider} has no model {model}")]
     UnknownModel { provider: ProviderId, model: ModelId },
     #[error("the working directory cannot be used: {0}")]
-    WorkingDirectory(#[from] files::FileError),
+    WorkingDirectory(#[from] FileError),
     #[error("there is no room for the session's folder: {0}")]
     Folder(#[from] FsError),
     #[error(transparent)]
@@ -105,6 +107,7 @@ impl Host {
     ) -> Result<Self, Stopped> {
         let config = Arc::new(config);
         let unfinished = recovered.unfinished();
+        let taking_part: HashSet<ClientId> = recovered.state.sessions.values().flat_map(waited_for).collect();
         let known_agents: Arc<[AgentInfo]> = recovered.state.root.agents.as_slice().into();
         let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
         env.spawn.spawn(Box::pin(sequencer.run()));
@@ -116,12 +119,15 @@ impl Host {
             agent_infos: watch::Sender::new(known_agents),
             sessions: Mutex::default(),
             last_connection: AtomicU64::new(0),
+            watcher: Mutex::default(),
         }));
         host.agents_changed().await?;
         // Sessions in the middle of something go on at once; the others when somebody wants something of them.
         for uri in unfinished {
             host.session(&uri).await?;
         }
+        // Clients that took part before may come back.
+        taking_part.into_iter().for_each(|client| host.client_left(client));
         Ok(host)
     }
 
@@ -169,15 +175,16 @@ impl Host {
         {
             return Err(CreateError::UnknownModel { provider, model: model.clone() });
         }
-        if let Some(folder) = &wanted.working_directory {
-            files::local_path(folder)?;
+        for folder in &wanted.working_directories {
+            local_path(folder)?;
         }
         let new = NewSession {
             id: id.clone(),
             uri: wanted.uri.clone(),
             provider,
             model: wanted.model,
-            working_directories: wanted.working_directory.into_iter().collect(),
+            working_directories: wanted.working_directories,
+            config: wanted.config.map(SessionConfig::of),
         };
         let at = self.0.env.clock.now();
         let tip = Session::new(&new, at);
@@ -333,7 +340,10 @@ impl Host {
             return Ok(());
         }
         match session_file::load(self.0.env.sessions.as_ref(), id, &self.0.config.limits).await {
-            Ok(session) => self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await,
+            Ok(session) => {
+                waited_for(&session).collect::<HashSet<_>>().into_iter().for_each(|client| self.client_left(client));
+                self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await
+            }
             Err(error) => {
                 tracing::error!(session = %id, %error, "a session cannot be read from its folder");
                 Ok(())
@@ -341,21 +351,106 @@ impl Host {
         }
     }
 
+    /// Has a session do something, and waits until it is done. The error says why it is not.
+    pub(crate) async fn carry_out(
+        &self,
+        session: &SessionHandle,
+        command: Command,
+    ) -> Result<Result<(), String>, Stopped> {
+        let (done, told) = oneshot::channel();
+        // A session that ends at this moment is gone already.
+        let gone = || Ok(Err("the session is gone".to_owned()));
+        if session.inbox.send(ToSession::Do(command, done)).await.is_err() {
+            return gone();
+        }
+        match told.await {
+            Ok(result) => Ok(result),
+            Err(_) => gone(),
+        }
+    }
+
+    /// A client's connection has ended. If it does not come back in time, sessions go on without it.
+    pub(crate) fn client_left(&self, client: ClientId) {
+        let host = self.clone();
+        self.0.env.spawn.spawn(Box::pin(async move {
+            // A host that is stopping lets go of everything anyway.
+            host.let_go_of(client).await.ok();
+        }));
+    }
+
+    async fn let_go_of(&self, client: ClientId) -> Result<(), Stopped> {
+        let left = self.0.sequencer.who_is(client.clone()).await?.map(|known| known.touched);
+        self.0.env.clock.sleep(self.0.config.limits.client_grace).await;
+        let known = self.0.sequencer.who_is(client.clone()).await?;
+        // One that came back and left again is waited for anew, from then on.
+        if known.is_some_and(|known| known.connected || Some(known.touched) != left) {
+            return Ok(());
+        }
+        let look = {
+            let client = client.clone();
+            move |published: &Published, _| {
+                let sessions = published.state.sessions.values();
+                let sessions = sessions.filter(|session| waited_for(session).any(|other| other == client));
+                sessions.map(|session| session.uri.clone()).collect::<Vec<_>>()
+            }
+        };
+        for uri in self.0.sequencer.read(look).await? {
+            if let Some(session) = self.session(&uri).await? {
+                session.inbox.send(ToSession::ClientGone(client.clone())).await.ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is an agent of this provider.
+    pub(crate) fn has_agent(&self, provider: &ProviderId) -> bool {
+        self.agents().iter().any(|agent| agent.info().provider == *provider)
+    }
+
+    /// What watches files, started when it is first needed.
+    pub(crate) fn watcher(&self) -> Result<Watcher, WatchError> {
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        let mut watcher = self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watcher) = &*watcher {
+            return Ok(watcher.clone());
+        }
+        let (started, reader) = Watcher::start(WatchLimits::default())?;
+        self.0.env.spawn.spawn(Box::pin(reader.run()));
+        Ok(watcher.insert(started).clone())
+    }
+
+    /// What kind of content this is, as far as a turn that is loaded says so; `None` where there is no such session.
+    pub(crate) async fn content_type(
+        &self,
+        session: &SessionId,
+        content: &ContentId,
+    ) -> Result<Option<Option<String>>, Stopped> {
+        self.load(session).await?;
+        let (session, content) = (session.clone(), content.clone());
+        self.0.sequencer.read(move |published, _| mime_type(published, &session, &content)).await
+    }
+
+    /// The agent for sessions that name none: the configured one, else the first.
+    pub(crate) fn default_provider(&self) -> Option<ProviderId> {
+        let agents = self.agents();
+        let known = |provider: &ProviderId| agents.iter().any(|agent| agent.info().provider == *provider);
+        let configured = self.0.config.default_agent.clone().filter(known);
+        configured.or_else(|| agents.first().map(|agent| agent.info().provider))
+    }
+
     pub(crate) fn next_connection(&self) -> ConnectionId {
         ConnectionId(self.0.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The folders in which sessions work.
-    pub(crate) async fn working_directories(&self) -> Result<Vec<PathBuf>, Stopped> {
-        self.0
-            .sequencer
-            .read(|published, _| {
-                let cold = published.cold.values().map(|cold| &cold.session);
-                let sessions = published.state.sessions.values().chain(cold);
-                let folders = sessions.flat_map(|session| &session.working_directories);
-                folders.filter_map(|folder| files::local_path(folder).ok()).collect()
-            })
-            .await
+    /// What may be seen of the file system now: the configured roots, and the folders in which sessions work.
+    pub(crate) async fn policy(&self) -> Result<Policy, Stopped> {
+        let working_directories = self.0.sequencer.read(|published, _| {
+            let cold = published.cold.values().map(|cold| &cold.session);
+            let sessions = published.state.sessions.values().chain(cold);
+            let folders = sessions.flat_map(|session| &session.working_directories);
+            folders.filter_map(|folder| local_path(folder).ok()).collect()
+        });
+        Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories.await?))
     }
 
     async fn active_sessions_changed(&self) -> Result<(), Stopped> {
@@ -386,6 +481,17 @@ impl Host {
     }
 }
 
+fn mime_type(published: &Published, session: &SessionId, content: &ContentId) -> Option<Option<String>> {
+    let session = published.state.sessions.get(session)?;
+    let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
+    let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());
+    let named = finished.chain(active).find_map(|part| match part {
+        Part::Content(found) if found.id == *content => Some(found.mime_type.clone()),
+        _ => None,
+    });
+    Some(named.flatten())
+}
+
 /// Stands in for an agent that a session from before had, and that is not there any more.
 struct MissingAgent {
     provider: ProviderId,
@@ -405,4 +511,14 @@ impl Agent for MissingAgent {
     async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
         Err(AgentError::Start(format!("there is no agent {} on this host any more", self.provider)))
     }
+}
+
+/// The clients that a session counts on: those who take part, and those who run a call of it.
+fn waited_for(session: &Session) -> impl Iterator<Item = ClientId> + '_ {
+    let parts = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(ActiveTurn::parts);
+    let runs = parts.filter_map(|part| match part {
+        Part::ToolCall(call) if call.status == ToolCallStatus::Running => call.client.clone(),
+        _ => None,
+    });
+    session.active_clients.iter().map(|active| active.client.clone()).chain(runs)
 }

@@ -11,13 +11,12 @@
 //!   only itself.
 //! - `dialect`: what the messages of each protocol do here.
 //! - [`server`]: HTTP and WebSocket on one port, and who is let in.
-//! - [`files`]: what clients may see of the file system.
 //! - [`Env`]: clock, randomness, tasks, storage and listening, all arguments.
 //!
 //! # What it never does
 //!
-//! It knows no JSON shape (that is `grove-wire`), no rule about what may happen in a session (that is `grove-core`),
-//! and no agent by name. No lock is held across an await.
+//! It knows no JSON shape (that is `grove-wire`), no rule about what may happen in a session (that is `grove-core`)
+//! or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across an await.
 //!
 //! # Example
 //!
@@ -29,16 +28,18 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
-//! host.create_session(CreateSession { uri, provider: None, model: None, working_directory: None }).await.unwrap();
+//! let wanted = CreateSession { uri, provider: None, model: None, working_directories: vec![], config: None };
+//! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });
 //! ```
+//!
+//! `examples/embed.rs` serves a host with an agent of its own.
 
 mod config;
 mod connection;
 mod dialect;
 mod env;
-pub mod files;
 mod host;
 mod journal;
 mod sequencer;
@@ -47,6 +48,7 @@ mod session;
 mod store;
 
 pub use config::{Config, Durability, Folders, Limits};
+pub use connection::FrameLog;
 pub use env::*;
 pub use host::{CreateError, CreateSession, Host, Status};
 pub use journal::{Contents, FileJournal, Journal, JournalError, NoJournal, Recovered, Sync, recover};

@@ -4,6 +4,7 @@
 //! comes, and written without another copy.
 
 mod frame;
+mod frame_log;
 mod queue;
 
 use std::collections::VecDeque;
@@ -22,17 +23,21 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
+pub use frame_log::FrameLog;
 pub(crate) use queue::{Answer, Close, Encode, Events, Outgoing, Queue};
 
-use crate::dialect::v1;
+use crate::dialect::Peer;
 use crate::env::Stream;
 use crate::host::Host;
 use crate::sequencer::{Reply, ToSequencer};
+use frame_log::{Direction, Tap};
 
 /// How many messages of a client may wait to be handled; with more, nothing is read from it.
 const INBOX: usize = 16;
 /// The socket's buffers, each way: a connection that is idle should cost little.
 const SOCKET_BUFFER: usize = 8 << 10;
+/// How much is read at once. It is cleared at every look whether something came, and one follows every write.
+const READ_BUFFER: usize = 2 << 10;
 /// How many pieces are written at once.
 const PIECES: usize = 64;
 /// How long a client that is told to go may take to hear it.
@@ -42,28 +47,31 @@ const CLOSE_GRACE: Duration = Duration::from_secs(5);
 pub(crate) async fn serve(host: Host, stream: impl Stream) {
     let limits = &host.0.config.limits;
     let config = WebSocketConfig::default()
-        .read_buffer_size(SOCKET_BUFFER)
+        .read_buffer_size(READ_BUFFER)
         .write_buffer_size(SOCKET_BUFFER)
         .max_message_size(Some(limits.message_bytes))
         .max_frame_size(Some(limits.message_bytes));
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(limits));
-    let peer = v1::Peer::new(host.clone(), id, queue.clone());
+    let mut peer = Peer::new(host.clone(), id, queue.clone());
     let (inbox, messages) = mpsc::channel(INBOX);
+    let tap = host.0.config.frame_log.as_ref().map(|log| log.tap(id, host.0.env.clock.clone()));
     // Both in one task: a request that takes its time does not hold up what streams out.
-    tokio::join!(handle_all(messages, &queue, peer), Io { host: &host, socket, queue: &queue, inbox }.run());
+    let io = Io { host: &host, socket, queue: &queue, inbox, tap };
+    tokio::join!(handle_all(messages, &queue, &mut peer), io.run());
     host.0.sequencer.tell(ToSequencer::Detach(id)).await.ok();
+    peer.ended();
 }
 
 /// Handles a client's messages one after the other.
-async fn handle_all(mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>, mut peer: v1::Peer) {
+async fn handle_all(mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>, peer: &mut Peer) {
     let mut closed = pin!(queue.closed());
     loop {
         let step = async {
             match messages.recv().await {
                 Some(text) => {
-                    handle(&text, queue, &mut peer).await;
+                    handle(&text, queue, peer).await;
                     true
                 }
                 None => false,
@@ -78,7 +86,7 @@ async fn handle_all(mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>,
 }
 
 /// Handles one frame to its end, so that what comes in one breath takes effect in its order.
-async fn handle(text: &str, queue: &Arc<Queue>, peer: &mut v1::Peer) {
+async fn handle(text: &str, queue: &Arc<Queue>, peer: &mut Peer) {
     match jsonrpc::parse(text) {
         Err(error) => queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into())),
         Ok(Frame::Single(message)) => {
@@ -116,6 +124,7 @@ struct Io<'a, S> {
     socket: WebSocketStream<S>,
     queue: &'a Queue,
     inbox: mpsc::Sender<Utf8Bytes>,
+    tap: Option<Tap>,
 }
 
 impl<S: Stream> Io<'_, S> {
@@ -133,14 +142,14 @@ impl<S: Stream> Io<'_, S> {
             let step = async {
                 tokio::select! {
                     biased;
-                    () = self.queue.take(&mut items) => {
-                        let last = out.add(&mut items, self.host).await;
+                    () = self.queue.take(&mut items, clock.as_ref()) => {
+                        let last = out.add(&mut items, self.host, self.tap.as_ref()).await;
                         out.write(&mut self.socket).await?;
                         Ok(last)
                     }
                     message = self.socket.next(), if !full => {
                         silent_alarms = 0;
-                        received(message, &self.inbox, self.queue)
+                        received(message, &self.inbox, self.queue, self.tap.as_ref())
                     }
                     // Only to look again.
                     _ = self.inbox.reserve(), if full => Ok(None),
@@ -189,9 +198,13 @@ fn received(
     message: Option<Result<Message, SocketError>>,
     inbox: &mpsc::Sender<Utf8Bytes>,
     queue: &Queue,
+    tap: Option<&Tap>,
 ) -> Result<Option<Close>, SocketError> {
     match message {
         Some(Ok(Message::Text(text))) => {
+            if let Some(tap) = tap {
+                tap.record(Direction::FromClient, &text);
+            }
             // There is room, since nothing is read otherwise; where nobody listens any more, the connection is closed.
             inbox.try_send(text).ok();
             Ok(None)
@@ -217,25 +230,37 @@ struct Output {
 
 impl Output {
     /// Frames what was taken from the queue. Gives the reason to close, where that came up.
-    async fn add(&mut self, items: &mut VecDeque<Outgoing>, host: &Host) -> Option<Close> {
+    async fn add(&mut self, items: &mut VecDeque<Outgoing>, host: &Host, tap: Option<&Tap>) -> Option<Close> {
         let mut own = Vec::new();
+        let recorded = |text: &str| {
+            if let Some(tap) = tap {
+                tap.record(Direction::ToClient, text);
+            }
+        };
+        let frame = |text: &str, own: &mut Vec<u8>| {
+            recorded(text);
+            frame::text(text, own);
+        };
         for item in items.drain(..) {
             match item {
                 Outgoing::Events(events) => {
+                    if tap.is_some() {
+                        events.frames.iter().for_each(|(_, text)| recorded(text));
+                    }
                     self.push(&mut own);
                     self.pieces.push_back(events.framed.clone());
                 }
-                Outgoing::Frame(text) | Outgoing::Event(_, text) => frame::text(&text, &mut own),
+                Outgoing::Frame(text) | Outgoing::Event(_, text) => frame(&text, &mut own),
                 Outgoing::Merged(merged) => {
                     let event = merged.first.merged(merged.text, merged.last_seq);
                     if let Some(text) = event.frame(merged.dialect, &host.0.config.registry) {
-                        frame::text(&text, &mut own);
+                        frame(&text, &mut own);
                     }
                 }
-                Outgoing::Answer(answer) => frame::text(&(answer.encode)(), &mut own),
+                Outgoing::Answer(answer) => frame(&(answer.encode)(), &mut own),
                 // A batch of notifications has no answer.
                 Outgoing::Slot(place) => match place.await {
-                    Ok(text) if !text.is_empty() => frame::text(&text, &mut own),
+                    Ok(text) if !text.is_empty() => frame(&text, &mut own),
                     Ok(_) | Err(_) => {}
                 },
                 Outgoing::Last(reason) => {

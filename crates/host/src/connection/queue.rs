@@ -2,14 +2,17 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
+use grove_core::Timestamp;
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::frame;
 use crate::config::Limits;
 use crate::dialect::Dialect;
+use crate::env::{Clock, Task};
 use crate::sequencer::Sequenced;
 
 /// Something that will be one frame, or several.
@@ -94,6 +97,8 @@ pub(crate) enum Close {
     Stopping,
     TooBig,
     Silent,
+    /// There is no version that both sides speak.
+    Unspoken,
 }
 
 impl Close {
@@ -106,6 +111,7 @@ impl Close {
             Close::Stopping => Some((close_code::GOING_AWAY, "the host stops")),
             Close::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
             Close::Silent => Some((close_code::BEHIND, "no sign of life: reconnect")),
+            Close::Unspoken => Some((close_code::UNSPOKEN, "no version in common")),
         }
     }
 }
@@ -132,6 +138,15 @@ struct Waiting {
     closed: bool,
     /// The writer waits for something to write.
     idle: bool,
+    /// All that waits may wait for a while, so that more of it can be told as one.
+    patience: Option<Patience>,
+}
+
+#[derive(Clone, Copy)]
+enum Patience {
+    /// For this long from when the writer sees it.
+    Lasting(Duration),
+    Until(Timestamp),
 }
 
 impl Queue {
@@ -161,7 +176,38 @@ impl Queue {
                 Outgoing::Events(events) if crowded => waiting.push_merging(&events),
                 item => waiting.push(item),
             }
-            (full, std::mem::take(&mut waiting.idle))
+            // What goes at once takes along what could have waited: the order stays.
+            let was_patient = waiting.patience.take().is_some();
+            (full, std::mem::take(&mut waiting.idle) || was_patient)
+        };
+        if full {
+            self.close(Close::Behind);
+        } else if wake {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Puts events at the end that may wait for a while, merged with what waits already where they are deltas.
+    pub(crate) fn push_patiently(&self, events: &Arc<Events>, patience: Duration) {
+        let is_delta = |(event, _): &(Arc<Sequenced>, Arc<str>)| event.delta().is_some();
+        if patience.is_zero() || !events.frames.iter().all(is_delta) {
+            return self.push(Outgoing::Events(events.clone()));
+        }
+        let (full, wake) = {
+            let mut waiting = self.waiting();
+            if waiting.closed {
+                return;
+            }
+            let full = waiting.messages >= self.max_messages || waiting.bytes >= self.max_bytes;
+            let first = waiting.items.is_empty();
+            if !full {
+                waiting.push_merging(events);
+            }
+            // What was there before is in a hurry, or its time runs already.
+            if first {
+                waiting.patience = Some(Patience::Lasting(patience));
+            }
+            (full, first && std::mem::take(&mut waiting.idle))
         };
         if full {
             self.close(Close::Behind);
@@ -171,13 +217,24 @@ impl Queue {
     }
 
     /// Waits for something to write and takes all there is. What was taken before counts as written now.
-    pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>) {
+    pub(crate) async fn take(&self, into: &mut VecDeque<Outgoing>, clock: &dyn Clock) {
+        let mut alarm: Option<Task> = None;
         loop {
             {
                 let mut waiting = self.waiting();
                 waiting.messages -= std::mem::take(&mut waiting.taken_messages);
                 waiting.bytes -= std::mem::take(&mut waiting.taken_bytes);
-                if !waiting.items.is_empty() {
+                if let Some(patience) = waiting.patience {
+                    // The writer may be called away meanwhile, so the end is kept, and not how long it takes.
+                    let now = clock.now();
+                    let until = match patience {
+                        Patience::Lasting(time) => Timestamp(now.0 + time.as_millis() as u64),
+                        Patience::Until(until) => until,
+                    };
+                    waiting.patience = Some(Patience::Until(until));
+                    let left = Duration::from_millis(until.0.saturating_sub(now.0));
+                    alarm.get_or_insert_with(|| clock.sleep(left));
+                } else if !waiting.items.is_empty() {
                     // The buffers change places, so that neither is made anew.
                     std::mem::swap(&mut waiting.items, into);
                     waiting.taken_messages = waiting.messages;
@@ -186,7 +243,13 @@ impl Queue {
                 }
                 waiting.idle = true;
             }
-            self.filled.notified().await;
+            match &mut alarm {
+                None => self.filled.notified().await,
+                Some(alarm) => tokio::select! {
+                    () = self.filled.notified() => {}
+                    () = alarm => self.waiting().patience = None,
+                },
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use std::io;
 use async_trait::async_trait;
 
 pub use files::{FileJournal, JournalError};
-pub(crate) use record::RecordRef;
+pub(crate) use record::{RecordRef, Spoken};
 pub use recover::{Contents, Recovered, recover};
 
 /// Where batches go.

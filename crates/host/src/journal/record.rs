@@ -17,7 +17,7 @@ pub(crate) enum Record {
     /// Numbers up to here may have been used: some are given to refusals, which are not recorded.
     Reserved(u64),
     /// A client said who it is and what it speaks.
-    Client { id: ClientId, version: u32 },
+    Client { id: ClientId, version: Spoken },
 }
 
 /// A record, as it is written.
@@ -33,8 +33,16 @@ pub(crate) enum RecordRef<'a> {
     Reserved(u64),
     Client {
         id: &'a ClientId,
-        version: u32,
+        version: &'a Spoken,
     },
+}
+
+/// The version that a client speaks: a number in the first dialect, a name in the second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Spoken {
+    V1(u32),
+    Ahp(String),
 }
 
 /// How long the checksum and the space behind it are.

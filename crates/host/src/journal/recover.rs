@@ -7,9 +7,9 @@ use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 
 use super::files;
-use super::record::Record;
+use super::record::{Record, Spoken};
 use crate::config::Limits;
-use crate::sequencer::{Cold, Replay, Sequenced};
+use crate::sequencer::{Cold, Names, Replay, Sequenced};
 use crate::store::session_file::{self, SessionFile};
 
 /// What a journal holds, in its order.
@@ -57,7 +57,9 @@ pub struct Recovered {
     pub(crate) unpersisted: HashMap<SessionId, u64>,
     pub(crate) replay: Replay,
     /// The versions that clients spoke.
-    pub(crate) clients: HashMap<ClientId, u32>,
+    pub(crate) clients: HashMap<ClientId, Spoken>,
+    /// Sessions in folders alone in which messages wait.
+    waiting: Vec<SessionUri>,
     /// What could not be read, in words.
     pub damage: Vec<String>,
 }
@@ -76,9 +78,9 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
         Found::Record(_) | Found::Damage(_) => None,
     };
     let told: HashSet<SessionId> = contents.found.iter().filter_map(is_news).collect();
-    let mut uris = HashMap::new();
+    let mut names = HashMap::new();
     for file in files {
-        uris.insert(file.id().clone(), file.uri().clone());
+        names.insert(file.id().clone(), file.names());
         recovered.seq = recovered.seq.max(file.seq);
         recovered.take_file(file, &told, sessions, limits).await;
     }
@@ -90,7 +92,7 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
     recovered.replay.begin_above(first.unwrap_or(0));
     for found in contents.found {
         match found {
-            Found::Record(record) => recovered.take(record, &persisted, &mut uris),
+            Found::Record(record) => recovered.take(record, &persisted, &mut names),
             Found::Damage(what) => {
                 // The rest is taken as it is, and nothing from before is replayed.
                 recovered.replay.forget();
@@ -115,6 +117,7 @@ impl Recovered {
             unpersisted: HashMap::new(),
             replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
+            waiting: Vec::new(),
             damage: Vec::new(),
         }
     }
@@ -131,10 +134,10 @@ impl Recovered {
 
     /// The sessions that are in the middle of something.
     pub(crate) fn unfinished(&self) -> Vec<SessionUri> {
-        let busy = |session: &&Session| {
-            session.lifecycle == Lifecycle::Creating || session.chats.iter().any(|chat| chat.active.is_some())
-        };
-        self.state.sessions.values().filter(busy).map(|session| session.uri.clone()).collect()
+        let busy = |chat: &Chat| chat.active.is_some() || chat.steering.is_some() || !chat.queued.is_empty();
+        let is_busy = |session: &&Session| session.lifecycle == Lifecycle::Creating || session.chats.iter().any(busy);
+        let loaded = self.state.sessions.values().filter(is_busy).map(|session| session.uri.clone());
+        loaded.chain(self.waiting.iter().cloned()).collect()
     }
 
     async fn take_file(
@@ -149,7 +152,10 @@ impl Recovered {
             return;
         }
         if !told.contains(&id) {
-            self.cold.insert(id, Cold { failed: file.failed, session: file.session(Vec::new(), true) });
+            if file.has_waiting() {
+                self.waiting.push(file.uri().clone());
+            }
+            self.cold.insert(id, Cold { failed: file.failed, session: file.without_turns() });
             return;
         }
         match session_file::load_turns(file, sessions, limits).await {
@@ -160,12 +166,25 @@ impl Recovered {
         }
     }
 
-    fn take(&mut self, record: Record, persisted: &HashMap<SessionId, u64>, uris: &mut HashMap<SessionId, SessionUri>) {
+    fn take(
+        &mut self,
+        record: Record,
+        persisted: &HashMap<SessionId, u64>,
+        names: &mut HashMap<SessionId, Arc<Names>>,
+    ) {
         match record {
             Record::Event { seq, origin, event } => {
                 let session = event.change.session().cloned();
-                if let Change::Session(id, SessionEvent::Created(new)) = &event.change {
-                    uris.insert(id.clone(), new.uri.clone());
+                match &event.change {
+                    Change::Session(id, SessionEvent::Created(new)) => {
+                        names.insert(id.clone(), Arc::new(Names::of(&Session::new(new, event.at))));
+                    }
+                    Change::Session(id, SessionEvent::ChatAdded(row)) => {
+                        if let Some(known) = names.get_mut(id) {
+                            *known = Arc::new(known.with(row));
+                        }
+                    }
+                    _ => {}
                 }
                 let known = session.as_ref().and_then(|id| persisted.get(id)).copied().unwrap_or(0);
                 if seq > known {
@@ -178,9 +197,9 @@ impl Recovered {
                         self.unpersisted.entry(id.clone()).or_insert(seq);
                     }
                 }
-                let uri = session.as_ref().and_then(|id| uris.get(id)).cloned();
+                let names = session.as_ref().and_then(|id| names.get(id)).cloned();
                 self.seq = self.seq.max(seq);
-                self.replay.push(Arc::new(Sequenced::new(seq, event, origin, uri)));
+                self.replay.push(Arc::new(Sequenced::new(seq, event, origin, names)));
             }
             Record::Reserved(upto) => self.seq = self.seq.max(upto),
             Record::Client { id, version } => {
@@ -205,9 +224,13 @@ impl Recovered {
             return;
         }
         if let Some(session) = self.state.sessions.get_mut(session) {
-            session.modified_at = event.at;
+            if chat.as_str() == Session::MAIN_CHAT {
+                session.modified_at = event.at;
+            }
             if let Some(chat) = session.chat_mut(chat) {
-                chat.modified_at = event.at;
+                chat.is_read = false;
+                chat.touched_at = event.at;
+                chat.modified_at = chat.turns.last().map_or(chat.modified_at, |turn| turn.ended_at);
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use grove_core::*;
+use grove_wire::ahp::uri;
 use grove_wire::registry::Registry;
-use grove_wire::v1;
+use grove_wire::{ahp, v1};
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
@@ -15,6 +16,29 @@ use crate::dialect::Dialect;
 pub(crate) struct Origin {
     pub(crate) client: ClientId,
     pub(crate) client_seq: u64,
+    /// What the client's action said beyond what is understood here: it is echoed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) extra: Option<Extra>,
+}
+
+/// How a session and its chats are called on the wires.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) uri: SessionUri,
+    pub(crate) ahp: uri::Names,
+}
+
+impl Names {
+    pub(crate) fn of(session: &Session) -> Self {
+        Self { uri: session.uri.clone(), ahp: uri::Names::of(session) }
+    }
+
+    /// The same with one more chat.
+    pub(crate) fn with(&self, row: &ChatRow) -> Self {
+        let mut ahp = self.ahp.clone();
+        ahp.add(&row.chat, row.uri.as_deref());
+        Self { uri: self.uri.clone(), ahp }
+    }
 }
 
 /// What clients subscribe to.
@@ -22,6 +46,7 @@ pub(crate) struct Origin {
 pub(crate) enum Resource {
     Root,
     Session(SessionId),
+    Chat(SessionId, ChatId),
 }
 
 /// A numbered event.
@@ -30,26 +55,40 @@ pub(crate) struct Sequenced {
     pub(crate) seq: u64,
     pub(crate) event: Event,
     pub(crate) origin: Option<Origin>,
-    /// The URI of the event's session, which version 1 writes into each action.
-    uri: Option<SessionUri>,
-    v1: OnceLock<Option<EncodedV1>>,
+    /// How the event's session is called.
+    names: Option<Arc<Names>>,
+    v1: OnceLock<Option<Encoded<v1::ActionType>>>,
+    ahp_computed: OnceLock<Option<Encoded<&'static str>>>,
+    ahp_plain: OnceLock<Option<Encoded<&'static str>>>,
+    ahp_derived: OnceLock<Option<Encoded<&'static str>>>,
 }
 
+/// An event as an action of a dialect.
 #[derive(Clone, Debug)]
-struct EncodedV1 {
-    kind: v1::ActionType,
+struct Encoded<K> {
+    kind: K,
     frame: Arc<str>,
 }
 
 impl Sequenced {
-    pub(crate) fn new(seq: u64, event: Event, origin: Option<Origin>, uri: Option<SessionUri>) -> Self {
-        Self { seq, event, origin, uri, v1: OnceLock::new() }
+    pub(crate) fn new(seq: u64, event: Event, origin: Option<Origin>, names: Option<Arc<Names>>) -> Self {
+        Self {
+            seq,
+            event,
+            origin,
+            names,
+            v1: OnceLock::new(),
+            ahp_computed: OnceLock::new(),
+            ahp_plain: OnceLock::new(),
+            ahp_derived: OnceLock::new(),
+        }
     }
 
     pub(crate) fn resource(&self) -> Resource {
-        match self.event.change.session() {
-            None => Resource::Root,
-            Some(session) => Resource::Session(session.clone()),
+        match &self.event.change {
+            Change::Root(_) => Resource::Root,
+            Change::Session(session, _) => Resource::Session(session.clone()),
+            Change::Chat(session, chat, _) => Resource::Chat(session.clone(), chat.clone()),
         }
     }
 
@@ -60,23 +99,36 @@ impl Sequenced {
                 let encoded = self.v1()?;
                 registry.knows_action(encoded.kind, version).then(|| encoded.frame.clone())
             }
+            Dialect::Ahp { version, spelling } => {
+                let slot = match spelling {
+                    uri::Spelling::Computed => &self.ahp_computed,
+                    uri::Spelling::Plain => &self.ahp_plain,
+                    uri::Spelling::Derived => &self.ahp_derived,
+                };
+                let encoded = slot.get_or_init(|| self.encode_ahp(spelling)).as_ref()?;
+                ahp::version::knows(version, encoded.kind).then(|| encoded.frame.clone())
+            }
         }
     }
 
-    /// How many bytes this event takes in a replay: itself and its frame, whether that has been asked for yet or not.
+    /// How many bytes this event takes in a replay: itself, and the frames that were made of it. At least one is counted,
+    /// since a client that comes back will want one.
     pub(crate) fn weight(&self) -> usize {
         // What the frame of a delta has beside the text, about.
         const DELTA_FRAME: usize = 200;
-        let (own, frame) = match (self.delta(), self.v1.get()) {
-            (Some(text), None) => (text.len(), text.len() + DELTA_FRAME),
-            (Some(text), Some(encoded)) => (text.len(), encoded.as_ref().map_or(0, |encoded| encoded.frame.len())),
-            // Anything else is rare enough to be encoded for nobody. That tells how large it is itself, too.
-            (None, _) => self.v1().map_or((0, 0), |encoded| (encoded.frame.len(), encoded.frame.len())),
+        let v1 = self.v1.get().and_then(|encoded| encoded.as_ref()).map(|encoded| encoded.frame.len());
+        let ahp = [&self.ahp_computed, &self.ahp_plain, &self.ahp_derived];
+        let ahp = ahp.into_iter().filter_map(|slot| slot.get()?.as_ref());
+        let frames: usize = v1.into_iter().chain(ahp.map(|encoded| encoded.frame.len())).sum();
+        let own = match self.delta() {
+            Some(text) => text.len(),
+            // Anything else is rare enough to be written for nobody, only to see how long it is.
+            None => written_length(&self.event),
         };
-        size_of::<Self>() + own + frame
+        size_of::<Self>() + own + if frames == 0 { own + DELTA_FRAME } else { frames }
     }
 
-    fn v1(&self) -> Option<&EncodedV1> {
+    fn v1(&self) -> Option<&Encoded<v1::ActionType>> {
         self.v1.get_or_init(|| self.encode_v1(&self.event)).as_ref()
     }
 
@@ -120,11 +172,18 @@ impl Sequenced {
         {
             *content = text;
         }
-        Arc::new(Self::new(seq, event, None, self.uri.clone()))
+        Arc::new(Self::new(seq, event, None, self.names.clone()))
     }
 
-    fn encode_v1(&self, event: &Event) -> Option<EncodedV1> {
-        let uri = self.uri.as_ref().map_or("", SessionUri::as_str);
+    fn encode_ahp(&self, spelling: uri::Spelling) -> Option<Encoded<&'static str>> {
+        let names = self.names.as_deref().map(|names| &names.ahp);
+        let origin = self.origin.as_ref();
+        let (kind, frame) = ahp::encode::frame(&self.event, self.seq, origin.map(Origin::to_ahp), names, spelling)?;
+        Some(Encoded { kind, frame: frame.into() })
+    }
+
+    fn encode_v1(&self, event: &Event) -> Option<Encoded<v1::ActionType>> {
+        let uri = self.names.as_ref().map_or("", |names| names.uri.as_str());
         let action = v1::encode::action(event, uri)?;
         let kind = action.kind();
         let envelope = v1::ActionEnvelope {
@@ -134,7 +193,7 @@ impl Sequenced {
             rejection_reason: None,
         };
         match v1::encode::action_frame(&envelope) {
-            Ok(frame) => Some(EncodedV1 { kind, frame: frame.into() }),
+            Ok(frame) => Some(Encoded { kind, frame: frame.into() }),
             Err(error) => {
                 tracing::error!(%error, kind = kind.as_str(), "an action could not be written as JSON");
                 None
@@ -143,9 +202,32 @@ impl Sequenced {
     }
 }
 
+/// How long an event is as JSON.
+fn written_length(event: &Event) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting never fails.
+    serde_json::to_writer(&mut count, event).ok();
+    count.0
+}
+
 impl Origin {
     pub(crate) fn to_v1(&self) -> v1::Origin {
         v1::Origin { client_id: self.client.to_string(), client_seq: self.client_seq }
+    }
+
+    pub(crate) fn to_ahp(&self) -> ahp::encode::Echo<'_> {
+        ahp::encode::Echo { client: &self.client, client_seq: self.client_seq, extra: self.extra.as_ref() }
     }
 }
 
@@ -162,11 +244,16 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::TitleChanged(_)
             | SessionEvent::ModelChanged(_)
             | SessionEvent::ReadChanged(_)
-            | SessionEvent::ArchivedChanged(_) => true,
+            | SessionEvent::ArchivedChanged(_)
+            | SessionEvent::ChatAdded(_)
+            | SessionEvent::ChatRemoved(_)
+            | SessionEvent::ActiveClientSet(_)
+            | SessionEvent::ActiveClientRemoved(_)
+            | SessionEvent::ConfigChanged { .. } => true,
             SessionEvent::Listed
             | SessionEvent::ChatRowChanged(_)
             | SessionEvent::InputNeededSet(_)
-            | SessionEvent::InputNeededRemoved(_) => false,
+            | SessionEvent::InputNeededRemoved { .. } => false,
         },
         Change::Chat(_, _, event) => match event {
             ChatEvent::TurnStarted { .. }
@@ -176,6 +263,8 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | ChatEvent::ToolCallResultConfirmed { .. }
             | ChatEvent::InputRequested { .. }
             | ChatEvent::InputAnswered { .. }
+            | ChatEvent::ChatReadChanged(_)
+            | ChatEvent::ChatArchivedChanged(_)
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }
             | ChatEvent::TurnFailed { .. }
@@ -190,8 +279,10 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | ChatEvent::ToolCallStarted { .. }
             | ChatEvent::ToolCallInputDelta { .. }
             | ChatEvent::ToolCallReady { .. }
+            | ChatEvent::ToolCallOutput { .. }
             | ChatEvent::ToolCallResultGated { .. }
             | ChatEvent::UsageReported { .. }
+            | ChatEvent::InputAnswerChanged { .. }
             | ChatEvent::DraftChanged(_) => false,
         },
     }

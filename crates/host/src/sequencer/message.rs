@@ -1,11 +1,14 @@
 //! What the sequencer can be told, and what it answers from.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use grove_core::*;
+use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::oneshot;
 
-use super::{ConnectionId, Origin, Published, Sequenced};
+use super::{ConnectionId, Origin, Published, Resource, Sequenced};
 use crate::connection::{Encode, Queue};
 use crate::dialect::Dialect;
 
@@ -39,11 +42,13 @@ pub(crate) enum Unwritten {
 #[error("nothing can be stored at the moment ({0}): make room or mend the disk, then try again")]
 pub struct NotWritten(pub(super) String);
 
-/// An action that is refused: told to its sender alone, under a number of its own.
-pub(crate) struct Refusal {
+/// Something told to one connection alone, under a number of its own: a refusal, for one.
+pub(crate) struct Aside {
     pub(crate) connection: ConnectionId,
     /// Makes the frame from the number.
     pub(crate) frame: Box<dyn FnOnce(u64) -> Option<Arc<str>> + Send>,
+    /// An answer whose place is right behind it.
+    pub(crate) answer: Option<(Reply, Encode)>,
 }
 
 /// Where an answer goes: into the connection's queue, or to the batch that it is part of.
@@ -55,7 +60,9 @@ pub(crate) struct Attach {
     pub(crate) queue: Arc<Queue>,
     pub(crate) client: ClientId,
     pub(crate) how: AttachAs,
-    pub(crate) subscriptions: Vec<SessionOrRoot>,
+    pub(crate) subscriptions: Vec<Wanted>,
+    /// How the client calls sessions, where it calls them other than they are published.
+    pub(crate) spellings: Arc<Spellings>,
     pub(crate) answer: AttachAnswer,
     pub(crate) reply: Reply,
 }
@@ -67,31 +74,140 @@ pub(crate) type AttachAnswer = Box<dyn FnOnce(Attached<'_>) -> Encode + Send>;
 pub(crate) enum AttachAs {
     /// For the first time, in this dialect.
     New(Dialect),
-    /// Again, having seen everything up to a number; speaks what it spoke before, or this if it is not remembered.
-    Returning { seen: u64, unless_known: Dialect },
+    /// Again, having seen something; speaks what it spoke before, or this if it is not remembered.
+    Returning { seen: Seen, unless_known: Dialect },
 }
 
-/// A resource as a client names it.
+/// What a client that comes back has seen.
+pub(crate) enum Seen {
+    /// Everything up to a number.
+    UpTo(u64),
+    /// Everything up to a number for each subscription, in their order.
+    Each(Vec<u64>),
+}
+
+/// What clients can hear of, as they name it.
 #[derive(Clone, Debug)]
-pub(crate) enum SessionOrRoot {
+pub(crate) enum Wanted {
     Root,
-    Session(SessionUri),
+    /// A session together with its main chat, under exactly this URI: what version 1 calls a session.
+    Whole(SessionUri),
+    Session(SessionName),
+    Chat(ChatName),
+}
+
+impl Wanted {
+    /// Which session must be loaded for this to be looked at.
+    pub(crate) fn session(&self, published: &Published) -> Option<SessionId> {
+        match self {
+            Wanted::Root => None,
+            Wanted::Whole(uri) => uri.id(),
+            Wanted::Session(name) | Wanted::Chat(ChatName::Main(name) | ChatName::Of(name, _)) => Some(name.id.clone()),
+            Wanted::Chat(ChatName::ById(id)) => {
+                let main = SessionId::from(id.as_str());
+                match published.is_known(&main) {
+                    true => Some(main),
+                    false => published.session_of_chat(id).map(|session| session.id.clone()),
+                }
+            }
+        }
+    }
+
+    /// How its subscriber spells.
+    pub(crate) fn spelling(&self) -> Spelling {
+        match self {
+            Wanted::Root | Wanted::Whole(_) => Spelling::Computed,
+            Wanted::Session(name) => name.spelling(),
+            Wanted::Chat(name) => name.spelling(),
+        }
+    }
+}
+
+/// What a wanted name leads to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found<'a> {
+    Root,
+    Whole(&'a Session),
+    Session(&'a Session),
+    Chat(&'a Session, &'a Chat),
+}
+
+impl Found<'_> {
+    /// The resources that this is made of.
+    pub(super) fn resources(&self) -> Vec<Resource> {
+        match self {
+            Found::Root => vec![Resource::Root],
+            Found::Whole(session) => vec![
+                Resource::Session(session.id.clone()),
+                Resource::Chat(session.id.clone(), Session::MAIN_CHAT.into()),
+            ],
+            Found::Session(session) => vec![Resource::Session(session.id.clone())],
+            Found::Chat(session, chat) => vec![Resource::Chat(session.id.clone(), chat.id.clone())],
+        }
+    }
 }
 
 /// What an attached connection is answered from.
 pub(crate) struct Attached<'a> {
     pub(crate) published: &'a Published,
-    pub(crate) dialect: Dialect,
     /// Which of the subscriptions asked for it has now, in their order.
     pub(crate) subscribed: Vec<bool>,
-    /// What was missed, where all of it is still there. Else snapshots are due.
-    pub(crate) missed: Option<Vec<Arc<Sequenced>>>,
+    pub(crate) missed: Missed,
+}
+
+/// What a connection that came back has missed.
+pub(crate) enum Missed {
+    /// All of it in its order, each with how its subscriber hears of it; `None` where it is not all there any more.
+    Together(Option<Vec<Told>>),
+    /// The same for each subscription by itself.
+    Each(Vec<Option<Vec<Told>>>),
+}
+
+/// An event, and the dialect in which it is told.
+pub(crate) type Told = (Arc<Sequenced>, Dialect);
+
+/// The sessions that a client calls by the protocol's plain names. What a connection can name is bounded, and past the
+/// bound it is answered in the other spelling.
+#[derive(Debug, Default)]
+pub(crate) struct Spellings(Mutex<HashSet<SessionId>>);
+
+impl Spellings {
+    const MOST: usize = 10_000;
+
+    pub(crate) fn note(&self, session: &SessionId, spelling: Spelling) {
+        let mut plain = self.plain();
+        match spelling {
+            Spelling::Computed => drop(plain.remove(session)),
+            Spelling::Plain | Spelling::Derived if plain.len() < Self::MOST => drop(plain.insert(session.clone())),
+            Spelling::Plain | Spelling::Derived => {}
+        }
+    }
+
+    pub(crate) fn of(&self, session: &SessionId) -> Spelling {
+        if self.plain().contains(session) { Spelling::Plain } else { Spelling::Computed }
+    }
+
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    fn plain(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is known of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acquaintance {
+    pub(crate) dialect: Dialect,
+    pub(crate) connected: bool,
+    /// When it last came or went, in the sequencer's own count.
+    pub(crate) touched: u64,
 }
 
 /// A wish to hear of a resource.
 pub(crate) struct Subscribe {
     pub(crate) connection: ConnectionId,
-    pub(crate) resource: SessionOrRoot,
+    pub(crate) wanted: Wanted,
+    /// How long text may wait for more of it.
+    pub(crate) patience: Duration,
     pub(crate) answer: SubscribeAnswer,
     pub(crate) reply: Reply,
 }
@@ -110,10 +226,10 @@ pub(crate) enum ToSequencer {
     /// What is left of a message that was dealt with.
     Nothing,
     Publish(Publication),
-    Refuse(Refusal),
+    Tell(Aside),
     Attach(Attach),
     Subscribe(Subscribe),
-    Unsubscribe(ConnectionId, SessionOrRoot),
+    Unsubscribe(ConnectionId, Wanted),
     Detach(ConnectionId),
     /// A session from its folder. If it is loaded already, this one is let go.
     Load(Box<Session>),
@@ -121,6 +237,8 @@ pub(crate) enum ToSequencer {
     Persisted(SessionId, u64),
     /// Looks at the published state.
     Read(Look),
+    /// Asks whether a client is known.
+    WhoIs(ClientId, oneshot::Sender<Option<Acquaintance>>),
     /// Closes every connection: the host stops.
     CloseAll,
 }

@@ -10,14 +10,15 @@ mod publish;
 mod replay;
 mod write;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::*;
+use grove_wire::ahp::uri::{self, ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use event::{Origin, Resource, Sequenced};
+pub(crate) use event::{Names, Origin, Resource, Sequenced};
 pub use message::NotWritten;
 pub(crate) use message::*;
 pub(crate) use replay::Replay;
@@ -66,6 +67,48 @@ impl Published {
     pub(crate) fn session_at(&self, uri: &SessionUri) -> Option<&Session> {
         self.state.sessions.get(&uri.id()?).filter(|session| session.uri == *uri)
     }
+
+    /// Whether there is a session of this id, loaded or not.
+    pub(crate) fn is_known(&self, id: &SessionId) -> bool {
+        self.state.sessions.contains_key(id) || self.cold.contains_key(id)
+    }
+
+    /// All sessions that are listed, with whether the last turn of the main chat ended in error.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Session, bool)> {
+        let failed = |session: &Session| session.main_chat().is_some_and(|chat| chat.status() == ChatStatus::Error);
+        let loaded = self.state.sessions.values().map(move |session| (session, failed(session)));
+        loaded.chain(self.cold.values().map(|cold| (&cold.session, cold.failed)))
+    }
+
+    /// The session that has this chat beside its main one.
+    pub(crate) fn session_of_chat(&self, chat: &ChatId) -> Option<&Session> {
+        self.listed().map(|(session, _)| session).find(|session| {
+            session.catalogue.len() > 1 && session.catalogue.iter().skip(1).any(|row| row.chat == *chat)
+        })
+    }
+
+    /// What a name leads to, of what is loaded.
+    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
+        let session = |name: &SessionName| self.state.sessions.get(&name.id).filter(|session| name.fits(session));
+        match wanted {
+            Wanted::Root => Some(Found::Root),
+            Wanted::Whole(uri) => self.session_at(uri).map(Found::Whole),
+            Wanted::Session(name) => session(name).map(Found::Session),
+            Wanted::Chat(ChatName::Main(name)) => {
+                session(name).and_then(|session| Some(Found::Chat(session, session.main_chat()?)))
+            }
+            Wanted::Chat(ChatName::Of(name, chat)) => {
+                session(name).and_then(|session| Some(Found::Chat(session, session.chat(chat)?)))
+            }
+            Wanted::Chat(ChatName::ById(id)) => match self.state.sessions.get(&SessionId::from(id.as_str())) {
+                Some(session) => Some(Found::Chat(session, session.main_chat()?)),
+                None => {
+                    let session = self.state.sessions.get(&self.session_of_chat(id)?.id)?;
+                    Some(Found::Chat(session, session.chat(id)?))
+                }
+            },
+        }
+    }
 }
 
 /// The way to the sequencer.
@@ -98,6 +141,13 @@ impl SequencerHandle {
         self.publish(publication).await?.await.map_err(|_| Stopped)
     }
 
+    /// What is known of a client.
+    pub(crate) async fn who_is(&self, client: ClientId) -> Result<Option<Acquaintance>, Stopped> {
+        let (sender, known) = oneshot::channel();
+        self.tell(ToSequencer::WhoIs(client, sender)).await?;
+        known.await.map_err(|_| Stopped)
+    }
+
     /// Looks at the published state, behind everything told before.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
@@ -118,7 +168,9 @@ struct Connection {
     queue: Arc<Queue>,
     client: ClientId,
     dialect: Dialect,
-    subscriptions: HashSet<Resource>,
+    /// What it hears of, and how each is told.
+    subscriptions: HashMap<Resource, Dialect>,
+    spellings: Arc<Spellings>,
 }
 
 /// One of those who hear of a resource; holds what each event needs, so that publishing looks nothing up.
@@ -126,6 +178,8 @@ struct Subscriber {
     connection: ConnectionId,
     queue: Arc<Queue>,
     dialect: Dialect,
+    /// How long text may wait for more of it.
+    patience: Duration,
 }
 
 /// A client that was here.
@@ -153,6 +207,8 @@ pub(crate) struct Sequencer {
     release_due: bool,
     /// Events of one resource that are published and not handed out yet: within a step only.
     undelivered: Vec<Arc<Sequenced>>,
+    /// How sessions are called, of those of which something was published.
+    names: HashMap<SessionId, Arc<Names>>,
     replay: Replay,
     connections: HashMap<ConnectionId, Connection>,
     subscribers: HashMap<Resource, Vec<Subscriber>>,
@@ -169,8 +225,8 @@ impl Sequencer {
         recovered: Recovered,
     ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
-        let Recovered { state, cold, seq, unpersisted, replay, clients, damage: _ } = recovered;
-        let known = |(id, version)| (id, Client { dialect: Dialect::V1 { version }, connection: None, touched: 0 });
+        let Recovered { state, cold, seq, unpersisted, replay, clients, .. } = recovered;
+        let known = |(id, spoken)| Some((id, Client { dialect: Dialect::of(&spoken)?, connection: None, touched: 0 }));
         let sequencer = Self {
             inbox,
             config,
@@ -183,10 +239,11 @@ impl Sequencer {
             unpersisted,
             release_due: false,
             undelivered: Vec::new(),
+            names: HashMap::new(),
             replay,
             connections: HashMap::new(),
             subscribers: HashMap::new(),
-            clients: clients.into_iter().map(known).collect(),
+            clients: clients.into_iter().filter_map(known).collect(),
             touches: 0,
         };
         (sequencer, SequencerHandle(sender))
@@ -224,7 +281,7 @@ impl Sequencer {
         match message {
             ToSequencer::Nothing => {}
             ToSequencer::Publish(publication) => self.publish(publication),
-            ToSequencer::Refuse(refusal) => self.refuse(refusal),
+            ToSequencer::Tell(aside) => self.tell_aside(aside),
             ToSequencer::Attach(attach) => self.attach(attach),
             ToSequencer::Subscribe(subscribe) => self.subscribe(subscribe),
             ToSequencer::Unsubscribe(connection, resource) => self.unsubscribe(connection, &resource),
@@ -237,6 +294,16 @@ impl Sequencer {
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
             ToSequencer::Read(look) => {
                 look(&self.published, Counters { connections: self.connections.len() });
+            }
+            ToSequencer::WhoIs(client, told) => {
+                let client = self.clients.get(&client);
+                let known = client.map(|client| Acquaintance {
+                    dialect: client.dialect,
+                    connected: client.connection.is_some(),
+                    touched: client.touched,
+                });
+                // Whoever asked may have gone meanwhile.
+                told.send(known).ok();
             }
             ToSequencer::CloseAll => {
                 let queues = self.connections.values().map(|connection| &connection.queue);
@@ -262,7 +329,13 @@ impl Sequencer {
         }
         self.connections.insert(
             attach.connection,
-            Connection { queue: attach.queue, client: attach.client.clone(), dialect, subscriptions: HashSet::new() },
+            Connection {
+                queue: attach.queue,
+                client: attach.client.clone(),
+                dialect,
+                subscriptions: HashMap::new(),
+                spellings: attach.spellings,
+            },
         );
         self.touches += 1;
         let client = Client { dialect, connection: Some(attach.connection), touched: self.touches };
@@ -270,23 +343,54 @@ impl Sequencer {
         self.forget_clients();
 
         let mut subscribed = Vec::with_capacity(attach.subscriptions.len());
-        for resource in &attach.subscriptions {
-            subscribed.push(matches!(self.add_subscription(attach.connection, resource), Added::Yes));
+        for wanted in &attach.subscriptions {
+            subscribed.push(matches!(self.add_subscription(attach.connection, wanted, Duration::ZERO), Added::Yes));
         }
-        let missed = seen.filter(|seen| *seen <= self.published.seq).and_then(|seen| {
-            let wanted = &self.connections.get(&attach.connection)?.subscriptions;
-            let missed = self.replay.after(seen)?.filter(|event| wanted.contains(&event.resource()));
-            let missed: Vec<_> = missed.cloned().collect();
-            // A session that was created meanwhile is not the one that the client knows, if it knows one of that URI.
-            let created =
-                |event: &Arc<Sequenced>| matches!(event.event.change, Change::Session(_, SessionEvent::Created(_)));
-            if missed.iter().any(created) { None } else { Some(missed) }
-        });
-        (attach.reply)((attach.answer)(Attached { published: &self.published, dialect, subscribed, missed }));
+        let missed = match seen {
+            None => Missed::Together(None),
+            Some(Seen::UpTo(seen)) => {
+                let wanted = self.connections.get(&attach.connection).map(|connection| &connection.subscriptions);
+                Missed::Together(wanted.and_then(|wanted| self.missed(seen, |resource| wanted.get(resource).copied())))
+            }
+            Some(Seen::Each(seen)) => {
+                let each = attach.subscriptions.iter().zip(seen).map(|(wanted, seen)| {
+                    let resources = self.published.find(wanted)?.resources();
+                    let dialect = dialect.spelled(wanted.spelling());
+                    // A client that has seen nothing has nothing to which something could be added.
+                    if seen == 0 {
+                        return None;
+                    }
+                    self.missed(seen, |resource| resources.contains(resource).then_some(dialect))
+                });
+                Missed::Each(each.collect())
+            }
+        };
+        (attach.reply)((attach.answer)(Attached { published: &self.published, subscribed, missed }));
+    }
+
+    /// The events after a number of what is wanted, where all of them are there.
+    fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<Told>> {
+        if seen > self.published.seq {
+            return None;
+        }
+        let events = self.replay.after(seen)?;
+        let missed: Vec<_> = events.filter_map(|event| Some((event.clone(), wanted(&event.resource())?))).collect();
+        // A session or a chat that came to be meanwhile is not the one that the client knows, if it knows one of that
+        // name. A chat's beginning is told on its session's channel.
+        let begun = |event: &Arc<Sequenced>| match &event.event.change {
+            Change::Session(session, SessionEvent::Created(_)) => wanted(&Resource::Session(session.clone()))
+                .or_else(|| wanted(&Resource::Chat(session.clone(), Session::MAIN_CHAT.into())))
+                .is_some(),
+            Change::Session(session, SessionEvent::ChatAdded(row)) => {
+                wanted(&Resource::Chat(session.clone(), row.chat.clone())).is_some()
+            }
+            _ => false,
+        };
+        if self.replay.after(seen)?.any(begun) { None } else { Some(missed) }
     }
 
     fn subscribe(&mut self, subscribe: Subscribe) {
-        let added = self.add_subscription(subscribe.connection, &subscribe.resource);
+        let added = self.add_subscription(subscribe.connection, &subscribe.wanted, subscribe.patience);
         let outcome = match added {
             Added::Yes => Subscribed::Yes(&self.published),
             Added::Unknown => Subscribed::Unknown,
@@ -295,39 +399,52 @@ impl Sequencer {
         (subscribe.reply)((subscribe.answer)(outcome));
     }
 
-    fn add_subscription(&mut self, id: ConnectionId, resource: &SessionOrRoot) -> Added {
-        let Some(resource) = self.resolve(resource) else { return Added::Unknown };
+    fn add_subscription(&mut self, id: ConnectionId, wanted: &Wanted, patience: Duration) -> Added {
+        let Some(found) = self.published.find(wanted) else { return Added::Unknown };
         let Some(connection) = self.connections.get_mut(&id) else { return Added::Unknown };
-        if connection.subscriptions.contains(&resource) {
-            return Added::Yes;
+        match usage(wanted, &found) {
+            None => return Added::Unknown,
+            Some(Usage::Tells(session)) => connection.spellings.note(session, wanted.spelling()),
+            Some(Usage::TellsNothing) => {}
         }
-        if connection.subscriptions.len() >= self.config.limits.subscriptions {
-            return Added::TooMany;
+        let dialect = connection.dialect.spelled(wanted.spelling());
+        // A session together with its main chat counts once.
+        let counts = |resource: &&Resource| match found {
+            Found::Whole(_) => !matches!(resource, Resource::Chat(..)),
+            Found::Root | Found::Session(_) | Found::Chat(..) => true,
+        };
+        let full = connection.subscriptions.keys().filter(counts).count() >= self.config.limits.subscriptions;
+        for resource in found.resources() {
+            match connection.subscriptions.get_mut(&resource) {
+                // The same resource once more, perhaps under another name: from now on it is told so.
+                Some(known) => {
+                    *known = dialect;
+                    let subscribers = self.subscribers.get_mut(&resource).into_iter().flatten();
+                    for subscriber in subscribers.filter(|subscriber| subscriber.connection == id) {
+                        subscriber.dialect = dialect;
+                        subscriber.patience = patience;
+                    }
+                }
+                None if full => return Added::TooMany,
+                None => {
+                    connection.subscriptions.insert(resource.clone(), dialect);
+                    let queue = connection.queue.clone();
+                    let subscriber = Subscriber { connection: id, queue, dialect, patience };
+                    self.subscribers.entry(resource).or_default().push(subscriber);
+                }
+            }
         }
-        connection.subscriptions.insert(resource.clone());
-        self.subscribers.entry(resource).or_default().push(Subscriber {
-            connection: id,
-            queue: connection.queue.clone(),
-            dialect: connection.dialect,
-        });
         Added::Yes
     }
 
-    fn resolve(&self, resource: &SessionOrRoot) -> Option<Resource> {
-        match resource {
-            SessionOrRoot::Root => Some(Resource::Root),
-            SessionOrRoot::Session(uri) => {
-                self.published.session_at(uri).map(|session| Resource::Session(session.id.clone()))
+    fn unsubscribe(&mut self, id: ConnectionId, wanted: &Wanted) {
+        let Some(found) = self.published.find(wanted) else { return };
+        for resource in found.resources() {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.subscriptions.remove(&resource);
             }
+            self.drop_subscriber(id, &resource);
         }
-    }
-
-    fn unsubscribe(&mut self, id: ConnectionId, resource: &SessionOrRoot) {
-        let Some(resource) = self.resolve(resource) else { return };
-        if let Some(connection) = self.connections.get_mut(&id) {
-            connection.subscriptions.remove(&resource);
-        }
-        self.drop_subscriber(id, &resource);
     }
 
     fn drop_subscriber(&mut self, id: ConnectionId, resource: &Resource) {
@@ -341,7 +458,7 @@ impl Sequencer {
 
     fn detach(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
-        for resource in &connection.subscriptions {
+        for resource in connection.subscriptions.keys() {
             self.drop_subscriber(id, resource);
         }
         self.touches += 1;
@@ -373,4 +490,32 @@ enum Added {
     Yes,
     Unknown,
     TooMany,
+}
+
+/// What a name that leads somewhere says of how its client names sessions.
+enum Usage<'a> {
+    /// It names this session, in one of the ways.
+    Tells(&'a SessionId),
+    TellsNothing,
+}
+
+/// What can be heard of under a name; nothing, where it is not one under which anything is told: a client would never
+/// know what that is about.
+fn usage<'a>(wanted: &Wanted, found: &Found<'a>) -> Option<Usage<'a>> {
+    match (wanted, found) {
+        (Wanted::Session(name), Found::Session(session)) => {
+            uri::Names::of(session).has_session(name).then_some(Usage::Tells(&session.id))
+        }
+        (Wanted::Chat(name), Found::Chat(session, chat)) => {
+            let names = uri::Names::of(session);
+            let own = names.chat(&chat.id, name.spelling());
+            // A chat that was plainly named is so in every way.
+            let usage = match name.spelling() != Spelling::Computed && own == names.chat(&chat.id, Spelling::Computed) {
+                true => Usage::TellsNothing,
+                false => Usage::Tells(&session.id),
+            };
+            names.has_chat(&chat.id, name).then_some(usage)
+        }
+        (_, _) => Some(Usage::TellsNothing),
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grove_core::*;
 
-use super::{Origin, Publication, Refusal, Sequenced, Sequencer};
+use super::{Aside, Names, Origin, Publication, Resource, Sequenced, Sequencer};
 use crate::connection::{Events, Outgoing};
 use crate::dialect::Dialect;
 
@@ -32,6 +32,11 @@ impl Sequencer {
             Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
             _ => None,
         };
+        // A chat that goes is told of under the name that it had.
+        let parting = match &event.change {
+            Change::Session(id, SessionEvent::ChatRemoved(_)) => self.published.state.sessions.get(id).map(Names::of),
+            _ => None,
+        };
         apply(&mut self.published.state, &event);
         if let Some(session) = event.change.session() {
             self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
@@ -45,27 +50,60 @@ impl Sequencer {
         if news.is_some() {
             self.deliver();
         }
+        let names = self.names_for(&event.change);
+        let names = parting.map(Arc::new).or(names);
         let session = event.change.session().and_then(|id| self.published.state.sessions.get(id));
-        let uri = session.map(|session| session.uri.clone());
         if let (Some(change), Some(session)) = (news, session.or(removed.as_ref())) {
             self.notify(change, session);
         }
 
-        let sequenced = Arc::new(Sequenced::new(self.published.seq, event, origin, uri));
+        let gone = match &event.change {
+            Change::Session(id, SessionEvent::Removed) => removed.as_ref().map(|session| {
+                let chats = session.chats.iter().map(|chat| Resource::Chat(id.clone(), chat.id.clone()));
+                chats.chain([Resource::Session(id.clone())]).collect::<Vec<_>>()
+            }),
+            Change::Session(id, SessionEvent::ChatRemoved(chat)) => {
+                Some(vec![Resource::Chat(id.clone(), chat.clone())])
+            }
+            _ => None,
+        };
+        let sequenced = Arc::new(Sequenced::new(self.published.seq, event, origin, names));
         let resource = sequenced.resource();
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
         }
         self.undelivered.push(sequenced);
 
-        if removed.is_some() {
+        if let Some(gone) = gone {
             self.deliver();
-            for subscriber in self.subscribers.remove(&resource).unwrap_or_default() {
-                if let Some(connection) = self.connections.get_mut(&subscriber.connection) {
-                    connection.subscriptions.remove(&resource);
+            for resource in gone {
+                for subscriber in self.subscribers.remove(&resource).unwrap_or_default() {
+                    if let Some(connection) = self.connections.get_mut(&subscriber.connection) {
+                        connection.subscriptions.remove(&resource);
+                    }
                 }
             }
         }
+    }
+
+    /// How the session of a change is called. The names are made anew only when they change.
+    fn names_for(&mut self, change: &Change) -> Option<Arc<Names>> {
+        let id = change.session()?;
+        let renamed = match change {
+            Change::Session(_, event) => {
+                matches!(event, SessionEvent::Created(_) | SessionEvent::ChatAdded(_) | SessionEvent::ChatRemoved(_))
+            }
+            Change::Root(_) | Change::Chat(..) => false,
+        };
+        if let Change::Session(_, SessionEvent::Removed) = change {
+            return self.names.remove(id);
+        }
+        if !renamed && let Some(names) = self.names.get(id) {
+            return Some(names.clone());
+        }
+        let names = Arc::new(Names::of(self.published.state.sessions.get(id)?));
+        self.names.insert(id.clone(), names.clone());
+        Some(names)
     }
 
     /// Hands what was published in a row of one resource to those who hear of it: one push a subscriber, whatever the
@@ -73,17 +111,25 @@ impl Sequencer {
     pub(super) fn deliver(&mut self) {
         let Some(first) = self.undelivered.first() else { return };
         if let Some(subscribers) = self.subscribers.get(&first.resource()) {
-            let mut told: HashMap<Dialect, Option<Arc<Events>>> = HashMap::new();
+            // Few dialects, many subscribers: a short list is searched faster than a map.
+            let mut told: Vec<(Dialect, Option<Arc<Events>>)> = Vec::new();
             for subscriber in subscribers {
-                let events = told.entry(subscriber.dialect).or_insert_with(|| {
+                let known = told.iter().position(|(dialect, _)| *dialect == subscriber.dialect);
+                let at = known.unwrap_or_else(|| {
                     let frame = |event: &Arc<Sequenced>| {
                         Some((event.clone(), event.frame(subscriber.dialect, &self.config.registry)?))
                     };
                     let frames: Vec<_> = self.undelivered.iter().filter_map(frame).collect();
-                    (!frames.is_empty()).then(|| Arc::new(Events::new(subscriber.dialect, frames)))
+                    let events = (!frames.is_empty()).then(|| Arc::new(Events::new(subscriber.dialect, frames)));
+                    told.push((subscriber.dialect, events));
+                    told.len() - 1
                 });
+                let events = told.get(at).and_then(|(_, events)| events.as_ref());
                 if let Some(events) = events {
-                    subscriber.queue.push(Outgoing::Events(events.clone()));
+                    match subscriber.patience.is_zero() {
+                        true => subscriber.queue.push(Outgoing::Events(events.clone())),
+                        false => subscriber.queue.push_patiently(events, subscriber.patience),
+                    }
                 }
             }
         }
@@ -92,34 +138,57 @@ impl Sequencer {
         }
     }
 
-    /// Tells every connection what is news rather than state.
+    /// Tells those who listen what is news rather than state.
     pub(super) fn notify(&self, change: &SessionEvent, session: &Session) {
         let mut frames: HashMap<Dialect, Option<Arc<str>>> = HashMap::new();
         for connection in self.connections.values() {
-            let frame = frames
-                .entry(connection.dialect)
-                .or_insert_with(|| connection.dialect.notification(change, session, &self.config.registry));
+            if connection.dialect.news_need_root() && !connection.subscriptions.contains_key(&Resource::Root) {
+                continue;
+            }
+            let dialect = connection.dialect.spelled(connection.spellings.of(&session.id));
+            let frame =
+                frames.entry(dialect).or_insert_with(|| dialect.notification(change, session, &self.config.registry));
             if let Some(frame) = frame {
                 connection.queue.push(Outgoing::Frame(frame.clone()));
             }
         }
     }
 
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
+    pub(super) fn tell_aside(&mut self, aside: Aside) {
         // A number that is not reserved might be given again after a crash: without one, nothing is sent.
-        if self.published.seq >= self.reserved {
-            return;
+        if self.published.seq < self.reserved {
+            self.published.seq += 1;
+            if let Some(connection) = self.connections.get(&aside.connection)
+                && let Some(frame) = (aside.frame)(self.published.seq)
+            {
+                connection.queue.push(Outgoing::Frame(frame));
+            }
         }
-        self.published.seq += 1;
-        if let Some(connection) = self.connections.get(&refusal.connection)
-            && let Some(frame) = (refusal.frame)(self.published.seq)
-        {
-            connection.queue.push(Outgoing::Frame(frame));
+        if let Some((reply, answer)) = aside.answer {
+            reply(answer);
         }
     }
 }
 
-/// Whether an event is told to everybody, beside the subscribers.
+/// Whether an event is told beside the subscribers of its channel: lists follow it.
 fn is_news(change: &SessionEvent) -> bool {
-    matches!(change, SessionEvent::Listed | SessionEvent::Removed)
+    match change {
+        SessionEvent::Listed
+        | SessionEvent::Removed
+        | SessionEvent::TitleChanged(_)
+        | SessionEvent::ReadChanged(_)
+        | SessionEvent::ArchivedChanged(_)
+        | SessionEvent::ChatRowChanged(_)
+        | SessionEvent::ChatAdded(_)
+        | SessionEvent::ChatRemoved(_) => true,
+        SessionEvent::Created(_)
+        | SessionEvent::Ready
+        | SessionEvent::CreationFailed(_)
+        | SessionEvent::ModelChanged(_)
+        | SessionEvent::InputNeededSet(_)
+        | SessionEvent::InputNeededRemoved { .. }
+        | SessionEvent::ActiveClientSet(_)
+        | SessionEvent::ActiveClientRemoved(_)
+        | SessionEvent::ConfigChanged { .. } => false,
+    }
 }

@@ -5,7 +5,6 @@ use grove_core::SessionId;
 use super::event::confirms;
 use super::{AttachAs, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Unwritten};
 use crate::config::Durability;
-use crate::dialect::Dialect;
 use crate::journal::{RecordRef, Sync};
 
 /// What is to be written of a batch.
@@ -96,9 +95,10 @@ impl Sequencer {
         for message in batch {
             match message {
                 ToSequencer::Publish(publication) => publish(publication, &mut seq, &mut lines)?,
-                ToSequencer::Refuse(_) => seq += 1,
+                ToSequencer::Tell(_) => seq += 1,
                 ToSequencer::Attach(attach) => {
-                    if let AttachAs::New(Dialect::V1 { version }) = attach.how {
+                    if let AttachAs::New(dialect) = attach.how {
+                        let version = &dialect.spoken();
                         RecordRef::Client { id: &attach.client, version }.write(&mut lines)?;
                     }
                 }
@@ -109,6 +109,7 @@ impl Sequencer {
                 | ToSequencer::Load(_)
                 | ToSequencer::Persisted(..)
                 | ToSequencer::Read(_)
+                | ToSequencer::WhoIs(..)
                 | ToSequencer::CloseAll => {}
             }
         }
@@ -120,8 +121,7 @@ impl Sequencer {
         }
         if anew {
             for (id, client) in &self.clients {
-                let Dialect::V1 { version } = client.dialect;
-                RecordRef::Client { id, version }.write(&mut lines)?;
+                RecordRef::Client { id, version: &client.dialect.spoken() }.write(&mut lines)?;
             }
         }
         Ok(Lines { bytes: lines, sync, reserved, last_seq: seq })

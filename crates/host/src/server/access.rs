@@ -1,5 +1,6 @@
 //! Who is let in: the token, the `Host` header, the `Origin`.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, StatusCode, header};
@@ -63,13 +64,18 @@ pub(super) enum Refusal {
     ForeignOrigin,
     #[error("the token is missing or wrong: give it as `Authorization: Bearer` or as `?tkn=`")]
     Token,
+    #[error("the token is missing or wrong: give it as `Authorization: Bearer`")]
+    Bearer,
+    #[error("the ticket is wrong, was used, or is older than 30 s: get a new one with `POST /ticket`")]
+    Ticket,
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match self {
             Refusal::HostCount => StatusCode::BAD_REQUEST,
-            Refusal::ForeignHost | Refusal::ForeignOrigin | Refusal::Token => StatusCode::FORBIDDEN,
+            Refusal::ForeignHost | Refusal::ForeignOrigin | Refusal::Token | Refusal::Bearer => StatusCode::FORBIDDEN,
+            Refusal::Ticket => StatusCode::UNAUTHORIZED,
         };
         (status, format!("{self}\n")).into_response()
     }
@@ -108,20 +114,30 @@ impl Access {
 
     /// Whether the request holds the token, as a bearer or in its query.
     pub(super) fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), Refusal> {
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-        });
-        if bearer.is_some_and(|token| self.token.matches(token)) {
+        if self.check_bearer(headers).is_ok() {
             return Ok(());
         }
-        let in_query = query.into_iter().flat_map(|query| query.split('&')).find_map(|pair| pair.strip_prefix("tkn="));
-        let in_query = in_query.map(|token| percent_decode_str(token).decode_utf8_lossy());
-        match in_query {
+        match in_query(query, "tkn") {
             Some(token) if self.token.matches(&token) => Ok(()),
             Some(_) | None => Err(Refusal::Token),
         }
     }
+
+    /// Whether the request holds the token as a bearer.
+    pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        if bearer.is_some_and(|token| self.token.matches(token)) { Ok(()) } else { Err(Refusal::Bearer) }
+    }
+}
+
+/// A value of a request's query.
+pub(super) fn in_query<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a, str>> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    Some(percent_decode_str(value).decode_utf8_lossy())
 }
 
 #[cfg(test)]
@@ -181,6 +197,8 @@ mod tests {
         assert_eq!(check(Some("Bearer wrong"), Some("tkn=wrong")), Err(Refusal::Token));
         assert_eq!(check(Some(SECRET), None), Err(Refusal::Token));
         assert_eq!(check(None, Some("tkn=")), Err(Refusal::Token));
+        assert_eq!(access().check_bearer(&headers(&[("authorization", &format!("bearer {SECRET}"))])), Ok(()));
+        assert_eq!(access().check_bearer(&HeaderMap::new()), Err(Refusal::Bearer));
     }
 
     #[test]

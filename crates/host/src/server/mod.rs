@@ -1,6 +1,9 @@
 //! HTTP and WebSocket on one port.
 
 mod access;
+mod page;
+mod ticket;
+mod visits;
 
 use std::io;
 use std::sync::Arc;
@@ -8,10 +11,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -19,10 +22,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 pub use access::{Access, Token};
+pub use page::{Asset, Caching, Page};
+
+use access::{Refusal, in_query};
+use ticket::Tickets;
+use visits::Visits;
 
 use crate::connection;
 use crate::env::{Listener, Stream};
 use crate::host::Host;
+use crate::sequencer::Stopped;
 
 /// How long a client may take to send a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -35,13 +44,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 struct Server {
     host: Host,
     access: Arc<Access>,
+    page: Option<Arc<Page>>,
+    tickets: Arc<Tickets>,
+    visits: Arc<Visits>,
 }
 
-/// Serves a host on a listener, until it is dropped. `drained` resolves when the last connection has ended.
+/// A host that is served.
 #[derive(Debug)]
 pub struct Serving {
+    host: Host,
     connections: Arc<Semaphore>,
     limit: usize,
+    visits: Arc<Visits>,
 }
 
 impl Serving {
@@ -51,15 +65,31 @@ impl Serving {
         // The semaphore is never closed, so this only ends with all permits in hand.
         self.connections.acquire_many(all).await.ok();
     }
+
+    /// Waits until the host has had no client and no turn for this long.
+    pub async fn idle(&self, patience: Duration) -> Result<(), Stopped> {
+        self.visits.over(&self.host, patience).await
+    }
 }
 
 /// Accepts connections on `listener` from now on, in a task of its own.
-pub fn serve(host: Host, access: Access, mut listener: Box<dyn Listener>) -> Serving {
+pub fn serve(host: Host, access: Access, listener: Box<dyn Listener>) -> Serving {
+    serve_all(host, access, None, listener)
+}
+
+/// Like [`serve`], and gives a web page to browsers.
+pub fn serve_with_page(host: Host, access: Access, page: Page, listener: Box<dyn Listener>) -> Serving {
+    serve_all(host, access, Some(Arc::new(page)), listener)
+}
+
+fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, mut listener: Box<dyn Listener>) -> Serving {
     let limit = host.0.config.limits.connections;
     let connections = Arc::new(Semaphore::new(limit));
-    let serving = Serving { connections: connections.clone(), limit };
+    let visits = Arc::new(Visits::default());
+    let serving = Serving { host: host.clone(), connections: connections.clone(), limit, visits: visits.clone() };
     let env = host.0.env.clone();
-    let router = router(Server { host, access: Arc::new(access) });
+    let tickets = Tickets::new(env.clone());
+    let router = router(Server { host, access: Arc::new(access), page, tickets, visits });
     let spawn = env.spawn.clone();
     env.spawn.spawn(Box::pin(async move {
         loop {
@@ -107,18 +137,58 @@ async fn serve_stream(stream: Box<dyn Stream>, router: Router, place: Place) {
 fn router(server: Server) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
+        .route("/ticket", post(issue_ticket))
         .route("/ws", get(upgrade))
-        .route("/", get(upgrade))
+        .route("/", get(page_or_upgrade))
+        .fallback(page)
         .layer(middleware::from_fn_with_state(server.clone(), check))
         .with_state(server)
 }
 
 /// Nothing is served to a request whose `Host` or `Origin` is not ours.
 async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
-    match server.access.check_source(request.headers()) {
+    let mut response = match server.access.check_source(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
+    };
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        page::restrict(&mut response);
     }
+    response
+}
+
+/// A file of the page, where there is one of that name.
+async fn page(State(server): State<Server>, request: Request) -> Response {
+    let page = server.page.filter(|_| matches!(*request.method(), Method::GET | Method::HEAD));
+    let answer = page.and_then(|page| page.answer(request.uri().path(), request.headers()));
+    answer.unwrap_or_else(|| (StatusCode::NOT_FOUND, "there is nothing here\n").into_response())
+}
+
+/// The page for browsers, the protocol for those who ask for a WebSocket.
+async fn page_or_upgrade(state: State<Server>, place: Extension<Place>, request: Request) -> Response {
+    if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
+        page(state, request).await
+    } else {
+        upgrade(state, place, request).await
+    }
+}
+
+/// Gives a ticket to those who hold the token.
+async fn issue_ticket(State(server): State<Server>, request: Request) -> Response {
+    if let Err(refusal) = server.access.check_bearer(request.headers()) {
+        return refusal.into_response();
+    }
+    let ticket = match server.tickets.issue() {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            tracing::error!(%error, "no randomness for a ticket");
+            return (StatusCode::SERVICE_UNAVAILABLE, "there is no randomness for a ticket: try again\n")
+                .into_response();
+        }
+    };
+    server.visits.announced();
+    let answer = serde_json::json!({"ticket": ticket, "expiresInMs": ticket::LIFE.as_millis() as u64});
+    ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
 }
 
 /// Says that the host is alive; to those who hold the token, also what it is doing.
@@ -142,21 +212,29 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
 }
 
 async fn upgrade(State(server): State<Server>, Extension(place): Extension<Place>, mut request: Request) -> Response {
-    if let Err(refusal) = server.access.check_token(request.headers(), request.uri().query()) {
+    let query = request.uri().query();
+    let allowed = server.access.check_token(request.headers(), query);
+    let ticket = in_query(query, "ticket");
+    if let (Err(refusal), None) = (allowed, &ticket) {
         return refusal.into_response();
     }
     let Some(key) = websocket_key(request.headers()) else {
         return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
     };
+    // A ticket is used up by what it opens, and by nothing else.
+    if allowed.is_err() && !ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) {
+        return Refusal::Ticket.into_response();
+    }
     let accept = derive_accept_key(key.as_bytes());
     let upgraded = hyper::upgrade::on(&mut request);
     let host = server.host.clone();
+    let visit = server.visits.begin();
     server.host.0.env.spawn.spawn(Box::pin(async move {
         match upgraded.await {
             Ok(stream) => connection::serve(host, TokioIo::new(stream)).await,
             Err(error) => tracing::debug!(%error, "a WebSocket was not taken up"),
         }
-        drop(place);
+        drop((place, visit));
     }));
     let headers = [
         (header::CONNECTION, HeaderValue::from_static("Upgrade")),

@@ -1,4 +1,4 @@
-//! A session's log: written behind the journal, one whole turn at a time.
+//! A chat's log: written behind the journal, one whole turn at a time.
 //!
 //! The journal is what makes an event durable; the log is how other programs, and a later host, find the conversation.
 //! So a log that cannot be written fails nothing: it is caught up with at the next turn.
@@ -15,10 +15,11 @@ use sha2::{Digest, Sha256};
 
 use crate::store::paths;
 
-/// The log of a session's main chat.
+/// The log of a chat.
 #[derive(Debug)]
-pub(super) struct SessionLog {
+pub(super) struct ChatLog {
     fs: Arc<dyn SessionFs>,
+    chat: ChatId,
     path: String,
     side_path: String,
     /// How much of the log its side index covers.
@@ -37,7 +38,7 @@ struct Written {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SessionLogError {
+pub(super) enum ChatLogError {
     #[error(transparent)]
     Fs(#[from] FsError),
     #[error(transparent)]
@@ -46,14 +47,15 @@ pub(super) enum SessionLogError {
     Append(#[from] AppendError),
 }
 
-impl SessionLog {
-    pub(super) fn new(fs: Arc<dyn SessionFs>, session: &SessionId) -> Self {
-        Self { fs, path: paths::log(session), side_path: paths::side_index(session), indexed: 0, written: None }
+impl ChatLog {
+    pub(super) fn new(fs: Arc<dyn SessionFs>, session: &SessionId, chat: ChatId) -> Self {
+        let (path, side_path) = (paths::log(session, &chat), paths::side_index(session, &chat));
+        Self { fs, chat, path, side_path, indexed: 0, written: None }
     }
 
     /// Writes what the log does not have yet: the session's name, and turns that are over.
-    pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), SessionLogError> {
-        let turns = session.main_chat().map(|chat| chat.turns.as_slice()).unwrap_or_default();
+    pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
+        let turns = session.chat(&self.chat).map(|chat| chat.turns.as_slice()).unwrap_or_default();
         if turns.is_empty() {
             return Ok(());
         }
@@ -80,7 +82,7 @@ impl SessionLog {
         mut written: Written,
         session: &Session,
         turns: &[Arc<Turn>],
-    ) -> Result<(Written, bool), SessionLogError> {
+    ) -> Result<(Written, bool), ChatLogError> {
         let before = written.index.len();
         let leaf = |index: &Index| index.leaf().map(|leaf| index.id(leaf).into_owned());
         // The newest are the ones that are missing.
@@ -92,7 +94,9 @@ impl SessionLog {
             self.append(&mut written.index, &lines.bytes).await?;
             written.turns.insert(turn.id.clone());
         }
-        if session.title != Session::UNTITLED && written.index.name().as_deref() != Some(session.title.as_str()) {
+        // Only the main chat bears the session's name.
+        let named = self.chat.as_str() == Session::MAIN_CHAT && session.title != Session::UNTITLED;
+        if named && written.index.name().as_deref() != Some(session.title.as_str()) {
             let parent = leaf(&written.index);
             let is_taken = |id: &str| written.index.find(id).is_some();
             let lines = name_line(&session.id, &session.title, session.modified_at, parent.as_deref(), &is_taken);
@@ -102,7 +106,7 @@ impl SessionLog {
         Ok((written, appended))
     }
 
-    async fn append(&self, index: &mut Index, lines: &[u8]) -> Result<(), SessionLogError> {
+    async fn append(&self, index: &mut Index, lines: &[u8]) -> Result<(), ChatLogError> {
         self.fs.append_file(&self.path, lines).await?;
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             index.append(line)?;
@@ -111,7 +115,7 @@ impl SessionLog {
     }
 
     /// Looks at the log that is there, mends its end as a crash leaves it, or begins one.
-    async fn open(&self, session: &Session) -> Result<Written, SessionLogError> {
+    async fn open(&self, session: &Session) -> Result<Written, ChatLogError> {
         let fs = self.fs.as_ref();
         if !fs.exists(&self.path).await? {
             fs.append_file(&self.path, &header_line(session)).await?;
@@ -142,7 +146,7 @@ impl SessionLog {
     }
 
     /// Reads the log. One of an older version is replaced by its migrated form, since something is about to be appended.
-    async fn read(&self) -> Result<Index, SessionLogError> {
+    async fn read(&self) -> Result<Index, ChatLogError> {
         let mut count = 0;
         let mut new_id = || {
             count += 1;

@@ -13,10 +13,10 @@ use grove_agents::{Agent, AgentError, AgentEvent, AgentSession, Waiting};
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::log::{SessionLog, SessionLogError};
+use self::log::{ChatLog, ChatLogError};
 use crate::config::Config;
 use crate::env::{Env, Task};
-use crate::sequencer::{NotWritten, Origin, Publication, Refusal, SequencerHandle, Stopped, ToSequencer, Unwritten};
+use crate::sequencer::{Aside, NotWritten, Origin, Publication, SequencerHandle, Stopped, ToSequencer, Unwritten};
 use crate::store::session_file::{self, Fate};
 
 /// How many messages may wait for a session before their senders do.
@@ -29,7 +29,12 @@ const REPORTS_AT_ONCE: usize = 64;
 /// What a session's task can be told.
 pub(crate) enum ToSession {
     Dispatch(Dispatch),
-    Opened(Result<Arc<dyn AgentSession>, AgentError>),
+    /// Something that a client asked for and waits for, or the host wants by itself.
+    Do(Command, oneshot::Sender<Result<(), String>>),
+    /// A chat's agent has started, or has not.
+    Opened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
+    /// A client that took part has been away for too long.
+    ClientGone(ClientId),
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -41,8 +46,16 @@ pub(crate) struct Dispatch {
     /// What it asks for, or why it cannot be understood.
     pub(crate) command: Result<Command, String>,
     pub(crate) origin: Origin,
-    /// Makes the refusal from its reason.
-    pub(crate) refuse: Box<dyn FnOnce(String) -> Refusal + Send>,
+    /// Makes the answer to the client alone: why not, or that everything is so already.
+    pub(crate) answer: Box<dyn FnOnce(Reply) -> Aside + Send>,
+}
+
+/// What became of an action of which nobody else hears.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Refused(String),
+    /// It is allowed, and changes nothing.
+    NoChange,
 }
 
 /// The way to a session's task.
@@ -74,11 +87,6 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
     let (report_sender, reports) = mpsc::channel(REPORTS);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
     let spawn = around.env.spawn.clone();
-    let backend = match tip.lifecycle {
-        Lifecycle::Creating | Lifecycle::Ready => Backend::Closed,
-        Lifecycle::CreationFailed(_) => Backend::Failed,
-    };
-    let log = SessionLog::new(around.env.sessions.clone(), &tip.id);
     let mut task = SessionTask {
         around,
         tip,
@@ -88,14 +96,12 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         report_sender,
         reports,
         outstanding: None,
-        backend,
-        running: None,
+        desks: HashMap::new(),
         awaited: HashMap::new(),
         resumed: HashMap::new(),
         silence: None,
-        last_report: Timestamp::default(),
         stopping: None,
-        log,
+        logs: HashMap::new(),
         last_seq: 0,
         folder_due: false,
     };
@@ -105,7 +111,7 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
                 if begun.await.is_err() {
                     return;
                 }
-                task.open();
+                task.open(&Session::MAIN_CHAT.into());
             }
             Beginning::Known { seq } => {
                 task.last_seq = seq;
@@ -132,17 +138,16 @@ struct SessionTask {
     /// The last publication of the agent's reports, until it is done. Meanwhile no more are taken: an agent runs no
     /// faster than what it says can be stored.
     outstanding: Option<oneshot::Receiver<Result<u64, NotWritten>>>,
-    backend: Backend,
-    running: Option<Running>,
-    /// Where the answers go that a person has not given yet.
-    awaited: HashMap<RequestId, Awaited>,
+    /// Where the agent works, a place for each chat.
+    desks: HashMap<ChatId, Desk>,
+    /// Where the answers go that nobody has given yet, by chat and request.
+    awaited: HashMap<(ChatId, RequestId), Awaited>,
     /// Turns from before the host's start that go on when the agent is back, and what they wait for.
     resumed: HashMap<TurnId, Vec<Waiting>>,
     /// Rings when a running turn may have been silent for too long.
     silence: Option<Task>,
-    last_report: Timestamp,
     stopping: Option<Stopping>,
-    log: SessionLog,
+    logs: HashMap<ChatId, ChatLog>,
     /// The number of the last event that is published.
     last_seq: u64,
     /// Something happened that belongs into the session's folder.
@@ -156,22 +161,33 @@ struct Awaited {
 }
 
 enum AnswerTo {
-    Permission(oneshot::Sender<Decision>),
+    Permission(oneshot::Sender<Verdict>),
     Question(oneshot::Sender<InputResponse>),
+    /// The result of a call that a client runs.
+    Result(oneshot::Sender<ToolResult>),
 }
 
+/// An agent's place for one chat.
+#[derive(Default)]
+struct Desk {
+    backend: Backend,
+    running: Option<Running>,
+}
+
+#[derive(Default)]
 enum Backend {
     /// Not needed yet.
+    #[default]
     Closed,
     Opening(AbortHandle),
     Ready(Arc<dyn AgentSession>),
-    Failed,
 }
 
 /// A turn that an agent works on.
 struct Running {
     turn: TurnId,
     abort: AbortHandle,
+    last_report: Timestamp,
 }
 
 /// The host stops, and this session with it.
@@ -209,8 +225,12 @@ impl SessionTask {
                     if let Some(stopping) = &mut self.stopping {
                         stopping.grace = None;
                     }
-                    self.fail_turn("hostStopped", "the host stopped before the turn ended").await
+                    self.stop_turns().await
                 }
+            };
+            let flow = match flow {
+                Ok(Flow::On) => self.steer().await,
+                ended => ended,
             };
             if self.folder_due && self.outstanding.is_none() && self.active_turns().is_empty() {
                 self.folder_due = false;
@@ -223,7 +243,7 @@ impl SessionTask {
                 Ok(Flow::End) | Err(Stopped) => break,
             }
         }
-        if let Some(running) = self.running.take() {
+        for running in self.desks.values_mut().filter_map(|desk| desk.running.take()) {
             running.abort.abort();
         }
     }
@@ -231,31 +251,38 @@ impl SessionTask {
     async fn handle(&mut self, message: ToSession) -> Result<Flow, Stopped> {
         match message {
             ToSession::Dispatch(dispatch) => self.dispatch(dispatch).await?,
-            ToSession::Opened(Ok(agent)) => {
-                self.backend = Backend::Ready(agent);
-                let mut out = Outbox::default();
+            ToSession::Do(command, done) => {
+                let result = self.carry_out(command).await?;
+                // Whoever asked may have gone meanwhile.
+                done.send(result).ok();
+            }
+            ToSession::ClientGone(client) => self.client_gone(client).await?,
+            ToSession::Opened(chat, Ok(agent)) => {
+                // A chat that was removed meanwhile needs none.
+                let Some(state) = self.tip.chat(&chat) else { return Ok(Flow::On) };
+                // A turn may have been started meanwhile, or have waited since before the host was.
+                let prompts = state.active.iter().map(|active| (chat.clone(), active.id.clone())).collect();
+                self.desk(&chat).backend = Backend::Ready(agent);
+                let mut out = Outbox { prompts, ..Outbox::default() };
                 // An agent that was started again has nothing to announce.
-                if self.tip.lifecycle == Lifecycle::Creating {
+                if self.is_being_created(&chat) {
                     self.accept(Command::ReportSession(SessionEvent::Ready), &Who::Host, &mut out).ok();
                     self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
                 }
-                // A turn may have been started meanwhile, or have waited since before the host was.
-                let waiting = self.tip.chats.iter().filter_map(|chat| chat.active.as_ref());
-                out.prompts = waiting.map(|active| active.id.clone()).collect();
                 self.send(out).await?;
             }
-            ToSession::Opened(Err(error)) => {
-                self.backend = Backend::Failed;
+            ToSession::Opened(chat, Err(error)) => {
+                // Where the session itself is fine, its agent may start at the next prompt.
+                self.desk(&chat).backend = Backend::Closed;
                 let mut out = Outbox::default();
-                if self.tip.lifecycle == Lifecycle::Creating {
+                let created = !self.is_being_created(&chat);
+                if !created {
                     let failed = SessionEvent::CreationFailed(error.info());
                     self.accept(Command::ReportSession(failed), &Who::Host, &mut out).ok();
-                    self.fail_turns(&error.info(), &mut out);
+                }
+                self.fail_turns_of(|mine| *mine == chat, &error.info(), &mut out);
+                if !created {
                     self.accept(Command::ReportSession(SessionEvent::Listed), &Who::Host, &mut out).ok();
-                } else {
-                    // The session is fine; its agent may start at the next prompt.
-                    self.backend = Backend::Closed;
-                    self.fail_turns(&error.info(), &mut out);
                 }
                 self.send(out).await?;
             }
@@ -273,36 +300,129 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
+    /// Whether the session waits for this chat's agent to begin at all.
+    fn is_being_created(&self, chat: &ChatId) -> bool {
+        self.tip.lifecycle == Lifecycle::Creating && chat.as_str() == Session::MAIN_CHAT
+    }
+
+    fn desk(&mut self, chat: &ChatId) -> &mut Desk {
+        self.desks.entry(chat.clone()).or_default()
+    }
+
     async fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Stopped> {
         let who = Who::Client(dispatch.origin.client.clone());
-        let mut out = Outbox::default();
-        // What a client wants has not happened while it cannot be stored: the session is put back then. Finished turns
-        // are shared, so keeping it costs the running one.
+        let reply = match dispatch.command {
+            Ok(command) => match self.attempt(command, &who, Some(dispatch.origin)).await? {
+                Ok(Attempted::Happened) => return Ok(()),
+                Ok(Attempted::NoChange) => Reply::NoChange,
+                Err(refused) => Reply::Refused(refused),
+            },
+            Err(reason) => Reply::Refused(reason),
+        };
+        self.around.sequencer.tell(ToSequencer::Tell((dispatch.answer)(reply))).await
+    }
+
+    /// Does what a client wants. It has not happened while it cannot be stored: the session is put back then. Finished
+    /// turns are shared, so keeping it costs the running one.
+    async fn attempt(
+        &mut self,
+        command: Command,
+        who: &Who,
+        origin: Option<Origin>,
+    ) -> Result<Result<Attempted, String>, Stopped> {
+        let starts = matches!(
+            command,
+            Command::StartTurn { .. } | Command::Enqueue { .. } | Command::SetSteering { .. } | Command::AddChat { .. }
+        );
+        if starts && self.stopping.is_some() {
+            return Ok(Err(Stopped.to_string()));
+        }
         let before = self.tip.clone();
-        let starts = matches!(dispatch.command, Ok(Command::StartTurn { .. } | Command::Enqueue { .. }));
-        let accepted = match dispatch.command {
-            Ok(_) if starts && self.stopping.is_some() => Err(Stopped.to_string()),
-            Ok(command) => self.accept(command, &who, &mut out).map_err(|rejection| rejection.to_string()),
-            Err(reason) => Err(reason),
-        };
-        let accepted = match accepted {
-            Ok(()) => {
-                let publication = out.publication(Some(dispatch.origin), Unwritten::Refused);
-                let written = self.around.sequencer.publish_now(publication).await?;
-                written.map(|seq| self.last_seq = seq).map_err(|error| error.to_string())
-            }
-            Err(reason) => Err(reason),
-        };
-        match accepted {
-            Ok(()) => {
+        let mut out = Outbox::default();
+        if let Err(rejection) = self.accept(command, who, &mut out) {
+            self.tip = before;
+            return Ok(Err(rejection.to_string()));
+        }
+        if out.events.is_empty() {
+            return Ok(Ok(Attempted::NoChange));
+        }
+        match self.around.sequencer.publish_now(out.publication(origin, Unwritten::Refused)).await? {
+            Ok(seq) => {
+                self.last_seq = seq;
                 self.act(out);
-                Ok(())
+                Ok(Ok(Attempted::Happened))
             }
-            Err(reason) => {
+            Err(not_written) => {
                 self.tip = before;
-                self.around.sequencer.tell(ToSequencer::Refuse((dispatch.refuse)(reason))).await
+                Ok(Err(not_written.to_string()))
             }
         }
+    }
+
+    /// A command that somebody waits for. A chat that goes takes its turn with it.
+    async fn carry_out(&mut self, command: Command) -> Result<Result<(), String>, Stopped> {
+        if let Command::RemoveChat(chat) = &command
+            && chat.as_str() != Session::MAIN_CHAT
+        {
+            self.close_chat(&chat.clone()).await?;
+        }
+        Ok(self.attempt(command, &Who::Host, None).await?.map(|_| ()))
+    }
+
+    /// Cancels what runs in a chat, forgets what waits there, and lets its agent go.
+    async fn close_chat(&mut self, chat: &ChatId) -> Result<(), Stopped> {
+        let mut out = Outbox::default();
+        let Some(state) = self.tip.chat(chat) else { return Ok(()) };
+        let waiting = state.queued.iter().map(|queued| Command::Dequeue { chat: chat.clone(), id: queued.id.clone() });
+        let steering = state.steering.iter();
+        let steering = steering.map(|steering| Command::RemoveSteering { chat: chat.clone(), id: steering.id.clone() });
+        let turn = state.active.iter().map(|turn| Command::CancelTurn { chat: chat.clone(), turn: turn.id.clone() });
+        let commands: Vec<_> = waiting.chain(steering).chain(turn).collect();
+        for command in commands {
+            self.accept(command, &Who::Host, &mut out).ok();
+        }
+        self.send(out).await?;
+        if let Some(desk) = self.desks.remove(chat) {
+            self.close_desk(desk);
+        }
+        self.logs.remove(chat);
+        Ok(())
+    }
+
+    fn close_desk(&self, desk: Desk) {
+        match desk.backend {
+            Backend::Opening(abort) => abort.abort(),
+            Backend::Ready(agent) => self.around.env.spawn.spawn(Box::pin(async move { agent.close().await })),
+            Backend::Closed => {}
+        }
+    }
+
+    /// Ends what waits for a client that is gone, and takes it off the list of those who take part.
+    async fn client_gone(&mut self, client: ClientId) -> Result<(), Stopped> {
+        let mut out = Outbox::default();
+        let mut calls = Vec::new();
+        for chat in &self.tip.chats {
+            for (turn, part) in chat.active.iter().flat_map(|turn| turn.parts().iter().map(|part| (&turn.id, part))) {
+                if let Part::ToolCall(call) = part
+                    && call.client.as_ref() == Some(&client)
+                    && call.status == ToolCallStatus::Running
+                {
+                    calls.push((chat.id.clone(), turn.clone(), call.id.clone(), call.display_name.clone()));
+                }
+            }
+        }
+        for (chat, turn, call, name) in calls {
+            let result = ToolResult {
+                success: false,
+                past_tense_message: format!("{name} was not run: its client went away"),
+                output: None,
+                extra: None,
+            };
+            let command = Command::CompleteClientCall { chat, turn, call, result, ask: false };
+            self.accept(command, &Who::Host, &mut out).ok();
+        }
+        self.accept(Command::RemoveActiveClient(client), &Who::Host, &mut out).ok();
+        self.send(out).await
     }
 
     /// Checks a command against the tip; what it makes happen goes to the outbox.
@@ -321,21 +441,43 @@ impl SessionTask {
 
     /// Notes what an accepted event means for the agent. It is told when the event is written.
     fn note(&mut self, chat: &ChatId, event: &ChatEvent, who: &Who, out: &mut Outbox) {
+        let mut decided = |request: &str, answer| out.decided.push(((chat.clone(), request.into()), answer));
         match event {
-            ChatEvent::TurnStarted { turn, .. } => out.prompts.push(turn.clone()),
-            ChatEvent::ToolCallConfirmed { request, decision, .. } => {
-                out.decided.push((request.clone(), Answer::Permission(*decision)));
+            ChatEvent::TurnStarted { turn, .. } => out.prompts.push((chat.clone(), turn.clone())),
+            ChatEvent::ToolCallConfirmed { request, verdict, .. } => {
+                decided(request.as_str(), Answer::Permission(verdict.clone()));
             }
-            ChatEvent::InputAnswered { request, response, .. } => {
-                out.decided.push((request.clone(), Answer::Question(response.clone())));
+            // Whoever waits for it waits for a client's call.
+            ChatEvent::ToolCallCompleted { call, result, .. } => {
+                decided(call.as_str(), Answer::Result(result.clone()));
+            }
+            ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
+                let result = match decision {
+                    Decision::Approved => result.clone(),
+                    Decision::Denied => ToolResult {
+                        success: false,
+                        past_tense_message: "The result was not released".to_owned(),
+                        output: None,
+                        extra: None,
+                    },
+                };
+                decided(call.as_str(), Answer::Result(result));
+            }
+            ChatEvent::InputAnswered { request, outcome, .. } => {
+                let asked = self.tip.chat(chat).and_then(|chat| chat.active.as_deref()?.input_request(request));
+                let answers = asked.map(|input| input.answers.clone()).unwrap_or_default();
+                decided(request.as_str(), Answer::Question(InputResponse { outcome: *outcome, answers }));
             }
             event if event.ends_turn() => {
                 if let Some(turn) = event.turn() {
-                    let ended = Ended { turn: turn.clone(), by_agent: *who == Who::Agent };
+                    let ended = Ended { chat: chat.clone(), turn: turn.clone(), by_agent: *who == Who::Agent };
                     out.ended.push(ended);
                 }
-                let turn = self.tip.chat(chat).and_then(|state| state.turns.last().cloned());
-                out.finished.extend(turn.map(|turn| (self.tip.id.clone(), chat.clone(), turn)));
+                let finished = self.tip.chat(chat).and_then(|state| {
+                    let turn = state.turns.get(state.position(event.turn()?)?)?;
+                    Some((self.tip.id.clone(), chat.clone(), turn.clone()))
+                });
+                out.finished.extend(finished);
             }
             _ => {}
         }
@@ -367,11 +509,14 @@ impl SessionTask {
                 (Some(AnswerTo::Question(waiting)), Answer::Question(response)) => {
                     waiting.send(response).ok();
                 }
+                (Some(AnswerTo::Result(waiting)), Answer::Result(result)) => {
+                    waiting.send(result).ok();
+                }
                 (Some(_) | None, _) => {}
             }
         }
-        for turn in out.prompts {
-            self.prompt(&turn);
+        for (chat, turn) in out.prompts {
+            self.prompt(&chat, &turn);
         }
     }
 
@@ -380,9 +525,10 @@ impl SessionTask {
         let mut out = Outbox::default();
         for chat in &mut self.tip.chats {
             chat.queued.clear();
+            chat.steering = None;
         }
         for (chat, turn) in self.active_turns() {
-            self.accept(Command::Report { chat, event: ChatEvent::TurnCancelled { turn } }, &Who::Host, &mut out).ok();
+            self.accept(Command::CancelTurn { chat, turn }, &Who::Host, &mut out).ok();
         }
         self.accept(Command::ReportSession(SessionEvent::Removed), &Who::Host, &mut out).ok();
         out.prompts.clear();
@@ -394,13 +540,8 @@ impl SessionTask {
         self.write_folder(Fate::Disposed).await;
         // Nothing is to be said of it any more.
         self.folder_due = false;
-        match &self.backend {
-            Backend::Opening(abort) => abort.abort(),
-            Backend::Ready(agent) => {
-                let agent = agent.clone();
-                self.around.env.spawn.spawn(Box::pin(async move { agent.close().await }));
-            }
-            Backend::Closed | Backend::Failed => {}
+        for (_, desk) in std::mem::take(&mut self.desks) {
+            self.close_desk(desk);
         }
         Ok(())
     }
@@ -410,9 +551,13 @@ impl SessionTask {
     async fn write_folder(&mut self, fate: Fate) {
         let fs = self.around.env.sessions.clone();
         let written = async {
-            self.log.catch_up(&self.tip).await?;
+            for chat in &self.tip.chats {
+                let log = self.logs.entry(chat.id.clone());
+                let log = log.or_insert_with(|| ChatLog::new(fs.clone(), &self.tip.id, chat.id.clone()));
+                log.catch_up(&self.tip).await?;
+            }
             let written = session_file::write(fs.as_ref(), &self.tip, self.last_seq, fate).await?;
-            Ok::<_, SessionLogError>(written)
+            Ok::<_, ChatLogError>(written)
         };
         match written.await {
             Ok(true) => {
@@ -447,21 +592,29 @@ struct Outbox {
     events: Vec<Event>,
     finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
     ended: Vec<Ended>,
-    decided: Vec<(RequestId, Answer)>,
+    decided: Vec<((ChatId, RequestId), Answer)>,
     /// Turns that the agent is to begin.
-    prompts: Vec<TurnId>,
+    prompts: Vec<(ChatId, TurnId)>,
 }
 
 /// A turn that is over.
 struct Ended {
+    chat: ChatId,
     turn: TurnId,
     by_agent: bool,
 }
 
-/// What a person answered.
+/// What somebody answered.
 enum Answer {
-    Permission(Decision),
+    Permission(Verdict),
     Question(InputResponse),
+    Result(ToolResult),
+}
+
+/// What became of a command that is allowed.
+enum Attempted {
+    Happened,
+    NoChange,
 }
 
 impl Outbox {

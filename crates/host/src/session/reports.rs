@@ -75,13 +75,20 @@ pub(crate) fn translate(event: &mut AgentEvent, active: &ActiveTurn, limits: &Li
                     display_name: begun.display_name.clone(),
                     kind: begun.kind,
                     language: begun.language.clone(),
+                    client: begun.client.clone(),
                 },
                 invocation_message: invocation_message.clone(),
                 input: input.clone().or_else(|| begun.input.clone()),
                 gate: if permission.is_some() { Gate::Follows } else { Gate::None },
             });
             if let Some(PermissionAsked { request, .. }) = permission {
-                report.chat(ChatEvent::ToolCallGated { turn, call: call.clone(), request: request.clone() });
+                let gated = Gated {
+                    call: call.clone(),
+                    request: request.clone(),
+                    invocation_message: Some(invocation_message.clone()),
+                    input: input.clone().or_else(|| begun.input.clone()),
+                };
+                report.chat(ChatEvent::ToolCallGated { turn, gated: Box::new(gated) });
             }
         }
         AgentEvent::ToolCompleted { call, result, .. } => {
@@ -104,14 +111,12 @@ pub(crate) fn translate(event: &mut AgentEvent, active: &ActiveTurn, limits: &Li
         AgentEvent::Title { title, .. } => {
             report.events.push(Reported::Session(SessionEvent::TitleChanged(std::mem::take(title))));
         }
-        AgentEvent::Asked { request, question, .. } => report.chat(ChatEvent::InputRequested {
-            turn,
-            request: request.clone(),
-            question: std::mem::take(question),
-        }),
-        AgentEvent::Ended { result: Ok(()), .. } => report.chat(ChatEvent::TurnCompleted { turn }),
+        AgentEvent::Asked { request, .. } => {
+            report.chat(ChatEvent::InputRequested { turn, request: request.clone() });
+        }
+        AgentEvent::Ended { result: Ok(()), .. } => report.chat(ChatEvent::TurnCompleted { turn, duration: None }),
         AgentEvent::Ended { result: Err(error), .. } => {
-            report.chat(ChatEvent::TurnFailed { turn, error: error.clone() });
+            report.chat(ChatEvent::TurnFailed { turn, duration: None, error: error.clone() });
         }
     }
     report
@@ -154,9 +159,11 @@ mod tests {
             provider: "scripted".into(),
             model: None,
             working_directories: vec![],
+            config: None,
         };
         let mut session = Session::new(&new, Timestamp(0));
-        let started = ChatEvent::TurnStarted { turn: TURN.into(), message: Message::user("") };
+        let started =
+            ChatEvent::TurnStarted { turn: TURN.into(), message: Message::user(""), started_at: None, queued: None };
         for event in std::iter::once(started).chain(events) {
             let change = Change::Chat("s".into(), Session::MAIN_CHAT.into(), event);
             session.apply(&Event { at: Timestamp(0), change });
@@ -177,11 +184,18 @@ mod tests {
     }
 
     fn call(id: &str) -> NewToolCall {
-        NewToolCall { id: id.into(), name: "n".into(), display_name: "n".into(), kind: None, language: None }
+        NewToolCall {
+            id: id.into(),
+            name: "n".into(),
+            display_name: "n".into(),
+            kind: None,
+            language: None,
+            client: None,
+        }
     }
 
     fn result(output: Option<String>) -> ToolResult {
-        ToolResult { success: true, past_tense_message: String::new(), output }
+        ToolResult { success: true, past_tense_message: String::new(), output, extra: None }
     }
 
     #[test]
@@ -205,6 +219,7 @@ mod tests {
             invocation_message: String::new(),
             input: None,
             permission,
+            result: None,
         };
         assert_eq!(names(ready(None), &calling), "ToolCallReady");
         let request = PermissionRequest {
@@ -213,6 +228,9 @@ mod tests {
             path: None,
             full_command_text: None,
             intention: None,
+            title: None,
+            options: vec![],
+            editable: false,
         };
         let asked = PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 };
         assert_eq!(names(ready(Some(asked)), &calling), "ToolCallReady, ToolCallGated");
@@ -231,7 +249,7 @@ mod tests {
         assert_eq!(names(AgentEvent::Usage { turn: turn(), usage: Usage::default() }, &empty), "UsageReported");
         assert_eq!(names(AgentEvent::Title { turn: turn(), title: "x".into() }, &empty), "TitleChanged");
         let answer = tokio::sync::oneshot::channel().0;
-        let asked = AgentEvent::Asked { turn: turn(), request: "r".into(), question: String::new(), answer };
+        let asked = AgentEvent::Asked { turn: turn(), request: Box::new(InputRequest::ask("r".into(), "?")), answer };
         assert_eq!(names(asked, &empty), "InputRequested");
         assert_eq!(names(AgentEvent::Ended { turn: turn(), result: Ok(()) }, &empty), "TurnCompleted");
         let failed = Err(ErrorInfo::new("a", "b"));

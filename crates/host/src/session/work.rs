@@ -5,52 +5,60 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::abortable;
-use grove_agents::{AgentError, AgentEvent, Awaits, OpenSession, Prompt, TurnSink, Waiting};
+use grove_agents::{AgentError, AgentEvent, Awaits, OfferedTool, OpenSession, Prompt, TurnSink, Waiting};
 use grove_core::*;
 use grove_fs::FsError;
 use tokio::sync::oneshot;
 
 use super::reports::{self, Report, Reported};
-use super::{AnswerTo, Awaited, Backend, Ended, Flow, Outbox, Running, SessionTask, ToSession};
+use super::{AnswerTo, Awaited, Backend, Desk, Ended, Flow, Outbox, Running, SessionTask, ToSession};
 use crate::sequencer::Stopped;
 use crate::store::content;
 
 impl SessionTask {
-    /// Starts the agent.
-    pub(super) fn open(&mut self) {
+    /// Starts the agent for a chat.
+    pub(super) fn open(&mut self, chat: &ChatId) {
         let opening = OpenSession {
             session: self.tip.id.clone(),
+            chat: chat.clone(),
             model: self.tip.model.clone(),
             working_directories: self.tip.working_directories.clone(),
         };
-        let (agent, inbox) = (self.agent.clone(), self.inbox_sender.clone());
+        let (agent, inbox, at) = (self.agent.clone(), self.inbox_sender.clone(), chat.clone());
         let (opened, abort) = abortable(async move {
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
             let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
             // A session that was disposed meanwhile does not listen any more.
             if let Some(inbox) = inbox.upgrade() {
-                inbox.send(ToSession::Opened(opened)).await.ok();
+                inbox.send(ToSession::Opened(at, opened)).await.ok();
             }
         });
-        self.backend = Backend::Opening(abort);
+        self.desk(chat).backend = Backend::Opening(abort);
         self.around.env.spawn.spawn(Box::pin(opened.map(|_| ())));
     }
 
     /// Gives a turn to the agent, where there is one yet.
-    pub(super) fn prompt(&mut self, turn: &TurnId) {
-        let agent = match &self.backend {
+    pub(super) fn prompt(&mut self, chat: &ChatId, turn: &TurnId) {
+        if matches!(self.tip.lifecycle, Lifecycle::CreationFailed(_)) {
+            return;
+        }
+        let agent = match &self.desk(chat).backend {
             Backend::Ready(agent) => agent.clone(),
-            Backend::Closed => return self.open(),
+            Backend::Closed => return self.open(chat),
             // It is given the turn when it is there.
-            Backend::Opening(_) | Backend::Failed => return,
+            Backend::Opening(_) => return,
         };
-        let Some(active) = self.tip.chats.iter().find_map(|chat| chat.active_turn(turn)) else { return };
+        let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return };
         let message = active.message.clone();
         let model = message.model.clone().or_else(|| self.tip.model.clone());
+        let offered = self.tip.active_clients.iter().flat_map(|client| {
+            client.tools.iter().map(|tool| OfferedTool { client: client.client.clone(), tool: tool.clone() })
+        });
+        let client_tools = offered.collect();
         let sink = TurnSink::new(turn.clone(), self.report_sender.clone());
         let waiting = self.resumed.remove(turn).unwrap_or_default();
         let (work, abort) = abortable(async move {
-            let prompt = Prompt { message, model };
+            let prompt = Prompt { message, model, client_tools };
             let work = match waiting.is_empty() {
                 true => agent.prompt(prompt, sink.clone()),
                 false => agent.resume(prompt, waiting, sink.clone()),
@@ -62,17 +70,18 @@ impl SessionTask {
             // A session that is gone does not listen any more.
             sink.ended(result).await.ok();
         });
-        self.running = Some(Running { turn: turn.clone(), abort });
-        self.last_report = self.around.env.clock.now();
+        let last_report = self.around.env.clock.now();
+        self.desk(chat).running = Some(Running { turn: turn.clone(), abort, last_report });
         self.silence = Some(self.around.env.clock.sleep(self.around.config.limits.turn_silence));
         self.around.env.spawn.spawn(Box::pin(work.map(|_| ())));
     }
 
     /// Lets go of what a turn had.
     pub(super) fn end(&mut self, ended: &Ended) {
-        let running = self.running.take_if(|running| running.turn == ended.turn);
+        let desk = self.desk(&ended.chat);
+        let running = desk.running.take_if(|running| running.turn == ended.turn);
         // Where the agent itself says that the turn is over, there is nothing to stop.
-        if let (Some(running), Backend::Ready(agent), false) = (running, &self.backend, ended.by_agent) {
+        if let (Some(running), Backend::Ready(agent), false) = (running, &desk.backend, ended.by_agent) {
             running.abort.abort();
             let agent = agent.clone();
             let cancel = async move { agent.cancel(&running.turn).await };
@@ -80,7 +89,34 @@ impl SessionTask {
         }
         self.awaited.retain(|_, awaited| awaited.turn != ended.turn);
         self.resumed.remove(&ended.turn);
-        self.silence = None;
+        if self.desks.values().all(|desk| desk.running.is_none()) {
+            self.silence = None;
+        }
+    }
+
+    /// Hands messages for running turns to agents that take them.
+    pub(super) async fn steer(&mut self) -> Result<Flow, Stopped> {
+        let mut out = Outbox::default();
+        let due: Vec<ChatId> =
+            self.tip.chats.iter().filter(|chat| chat.steering.is_some()).map(|c| c.id.clone()).collect();
+        for chat in due {
+            let (Some(Desk { backend: Backend::Ready(agent), running: Some(running) }), Some(steering)) =
+                (self.desks.get(&chat), self.tip.chat(&chat).and_then(|chat| chat.steering.clone()))
+            else {
+                continue;
+            };
+            if !agent.can_steer() {
+                continue;
+            }
+            let (agent, turn) = (agent.clone(), running.turn.clone());
+            self.accept(Command::TakeSteering { chat }, &Who::Host, &mut out).ok();
+            let steer = async move { agent.steer(&turn, steering.message).await };
+            self.around.env.spawn.spawn(Box::pin(steer));
+        }
+        if !out.events.is_empty() {
+            self.send(out).await?;
+        }
+        Ok(Flow::On)
     }
 
     /// Goes on with a session from before the host's start: a turn that waits for a person goes on waiting where its
@@ -91,7 +127,7 @@ impl SessionTask {
             let Some(active) = self.tip.chat(&chat).and_then(|chat| chat.active_turn(&turn)) else { continue };
             if active.waits_for_person() && self.agent.can_resume() {
                 // From now on, so that an answer that comes before the agent is back finds its way.
-                let waiting = self.waiting_in(&turn);
+                let waiting = self.waiting_in(&chat, &turn);
                 self.resumed.insert(turn, waiting);
                 continue;
             }
@@ -101,35 +137,54 @@ impl SessionTask {
             }
             self.interrupt(&chat, &turn, &mut out);
         }
+        // What waited when the host stopped goes on now.
+        for chat in self.tip.chats.iter().map(|chat| chat.id.clone()).collect::<Vec<_>>() {
+            self.accept(Command::StartWaiting { chat }, &Who::Host, &mut out).ok();
+        }
         self.send(out).await?;
         // A host that was killed may have left the folder behind.
         self.folder_due = true;
-        let needs_agent = self.tip.lifecycle == Lifecycle::Creating || !self.active_turns().is_empty();
-        if needs_agent && matches!(self.backend, Backend::Closed) {
-            self.open();
+        let main = ChatId::from(Session::MAIN_CHAT);
+        let mut needing: Vec<ChatId> = self.active_turns().into_iter().map(|(chat, _)| chat).collect();
+        if self.tip.lifecycle == Lifecycle::Creating && !needing.contains(&main) {
+            needing.push(main);
+        }
+        let failed = matches!(self.tip.lifecycle, Lifecycle::CreationFailed(_));
+        for chat in needing {
+            if !failed && matches!(self.desk(&chat).backend, Backend::Closed) {
+                self.open(&chat);
+            }
         }
         Ok(())
     }
 
     /// What a turn from before the host's start waits for. The answers will come here.
-    pub(super) fn waiting_in(&mut self, turn: &TurnId) -> Vec<Waiting> {
-        let Some(active) = self.tip.chats.iter().find_map(|chat| chat.active_turn(turn)) else { return Vec::new() };
+    pub(super) fn waiting_in(&mut self, chat: &ChatId, turn: &TurnId) -> Vec<Waiting> {
+        let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return Vec::new() };
         let mut waiting = Vec::new();
         for part in active.parts() {
             let (request, answer, awaits) = match part {
-                Part::ToolCall(call) => {
-                    let ToolCallStatus::PendingConfirmation(pending) = &call.status else { continue };
+                Part::ToolCall(call) => match &call.status {
+                    ToolCallStatus::PendingConfirmation(pending) => {
+                        let (answer, answered) = oneshot::channel();
+                        let awaits = Awaits::Permission(call.id.clone(), answered);
+                        (pending.id.clone(), AnswerTo::Permission(answer), awaits)
+                    }
+                    ToolCallStatus::PendingResultConfirmation(_) => {
+                        let (answer, answered) = oneshot::channel();
+                        let awaits = Awaits::Result(call.id.clone(), answered);
+                        (call.id.as_str().into(), AnswerTo::Result(answer), awaits)
+                    }
+                    _ => continue,
+                },
+                Part::InputRequest(input) if input.outcome.is_none() => {
                     let (answer, answered) = oneshot::channel();
-                    (&pending.id, AnswerTo::Permission(answer), Awaits::Permission(call.id.clone(), answered))
-                }
-                Part::InputRequest(input) if input.response.is_none() => {
-                    let (answer, answered) = oneshot::channel();
-                    (&input.id, AnswerTo::Question(answer), Awaits::Question(answered))
+                    (input.id.clone(), AnswerTo::Question(answer), Awaits::Question(answered))
                 }
                 _ => continue,
             };
-            self.awaited.insert(request.clone(), Awaited { turn: turn.clone(), answer });
-            waiting.push(Waiting { request: request.clone(), awaits });
+            self.awaited.insert((chat.clone(), request.clone()), Awaited { turn: turn.clone(), answer });
+            waiting.push(Waiting { request, awaits });
         }
         waiting
     }
@@ -145,25 +200,30 @@ impl SessionTask {
                     success: false,
                     past_tense_message: format!("{} (interrupted)", call.invocation_message),
                     output: None,
+                    extra: None,
                 },
             }),
             _ => None,
         });
         let mut events: Vec<_> = running.collect();
         let error = ErrorInfo::new("interrupted", "the host ended in the middle of the turn");
-        events.push(ChatEvent::TurnFailed { turn: turn.clone(), error });
+        events.push(ChatEvent::TurnFailed { turn: turn.clone(), duration: None, error });
         for event in events {
             self.accept(Command::Report { chat: chat.clone(), event }, &Who::Host, out).ok();
         }
     }
 
     pub(super) async fn take_reports(&mut self, reports: impl Iterator<Item = AgentEvent>) -> Result<Flow, Stopped> {
-        self.last_report = self.around.env.clock.now();
+        let now = self.around.env.clock.now();
         let mut out = Outbox::default();
         for report in reports {
+            let running = self.desks.values_mut().filter_map(|desk| desk.running.as_mut());
+            if let Some(running) = running.into_iter().find(|running| running.turn == *report.turn()) {
+                running.last_report = now;
+            }
             if let Err(error) = self.take_report(report, &mut out).await {
                 tracing::warn!(session = %self.tip.id, %error, "a turn's content could not be stored");
-                self.fail_turns(&ErrorInfo::new("storage", error.to_string()), &mut out);
+                self.fail_turns_of(|_| true, &ErrorInfo::new("storage", error.to_string()), &mut out);
             }
         }
         self.send(out).await?;
@@ -192,41 +252,62 @@ impl SessionTask {
         match event {
             AgentEvent::ToolReady { turn, permission: Some(asked), .. } => {
                 let answer = AnswerTo::Permission(asked.answer);
-                self.awaited.insert(asked.request.id, Awaited { turn, answer });
+                self.awaited.insert((chat, asked.request.id), Awaited { turn, answer });
+            }
+            AgentEvent::ToolReady { turn, call, result: Some(result), .. } => {
+                let answer = AnswerTo::Result(result);
+                self.awaited.insert((chat, call.as_str().into()), Awaited { turn, answer });
             }
             AgentEvent::Asked { turn, request, answer, .. } => {
-                self.awaited.insert(request, Awaited { turn, answer: AnswerTo::Question(answer) });
+                self.awaited.insert((chat, request.id), Awaited { turn, answer: AnswerTo::Question(answer) });
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Ends a turn whose agent has said nothing for too long, unless it waits for a person.
+    /// Ends turns whose agents have said nothing for too long, unless they wait for a person or a client.
     pub(super) async fn check_silence(&mut self) -> Result<Flow, Stopped> {
         let limit = self.around.config.limits.turn_silence;
-        let waits = self.tip.chats.iter().filter_map(|chat| chat.active.as_ref()).any(|a| a.waits_for_person());
-        let silent = self.around.env.clock.now().0.saturating_sub(self.last_report.0);
-        let left = limit.saturating_sub(Duration::from_millis(silent));
-        if waits || !left.is_zero() {
-            let next = if waits { limit } else { left };
-            self.silence = Some(self.around.env.clock.sleep(next));
-            return Ok(Flow::On);
+        let now = self.around.env.clock.now();
+        let mut next = limit;
+        let mut silent = Vec::new();
+        for (chat, desk) in &self.desks {
+            let Some(running) = &desk.running else { continue };
+            let waits = |active: &ActiveTurn| active.waits_for_person() || active.waits_for_client();
+            if self.tip.chat(chat).and_then(|chat| chat.active_turn(&running.turn)).is_some_and(waits) {
+                continue;
+            }
+            let left = limit.saturating_sub(Duration::from_millis(now.0.saturating_sub(running.last_report.0)));
+            match left.is_zero() {
+                true => silent.push(chat.clone()),
+                false => next = next.min(left),
+            }
         }
-        let message = format!("the agent said nothing for {} seconds", limit.as_secs());
-        self.fail_turn("agentSilent", &message).await
-    }
-
-    pub(super) async fn fail_turn(&mut self, kind: &str, message: &str) -> Result<Flow, Stopped> {
+        self.silence = Some(self.around.env.clock.sleep(next));
         let mut out = Outbox::default();
-        self.fail_turns(&ErrorInfo::new(kind, message), &mut out);
+        let error = ErrorInfo::new("agentSilent", format!("the agent said nothing for {} seconds", limit.as_secs()));
+        self.fail_turns_of(|chat| silent.contains(chat), &error, &mut out);
         self.send(out).await?;
         Ok(Flow::On)
     }
 
-    pub(super) fn fail_turns(&mut self, error: &ErrorInfo, out: &mut Outbox) {
+    /// The host stops: what still runs ends, and what waits goes on waiting for the next start.
+    pub(super) async fn stop_turns(&mut self) -> Result<Flow, Stopped> {
+        let mut out = Outbox::default();
+        let error = ErrorInfo::new("hostStopped", "the host stopped before the turn ended");
         for (chat, turn) in self.active_turns() {
-            let event = ChatEvent::TurnFailed { turn, error: error.clone() };
+            let stop = Command::StopTurn { chat, turn, error: error.clone() };
+            self.accept(stop, &Who::Host, &mut out).ok();
+        }
+        self.send(out).await?;
+        Ok(Flow::On)
+    }
+
+    /// Ends the running turns of some chats in error.
+    pub(super) fn fail_turns_of(&mut self, of: impl Fn(&ChatId) -> bool, error: &ErrorInfo, out: &mut Outbox) {
+        for (chat, turn) in self.active_turns().into_iter().filter(|(chat, _)| of(chat)) {
+            let event = ChatEvent::TurnFailed { turn, duration: None, error: error.clone() };
             self.accept(Command::Report { chat, event }, &Who::Host, out).ok();
         }
     }

@@ -1,6 +1,6 @@
 //! The only place that knows where things of a session lie. Paths are relative to the folder of all sessions.
 
-use grove_core::{ContentId, SessionId};
+use grove_core::{ChatId, ContentId, Session, SessionId};
 
 /// A session's folder.
 pub(crate) fn folder(session: &SessionId) -> String {
@@ -17,14 +17,22 @@ pub(crate) fn is_set_aside(name: &str) -> bool {
     name.contains('~')
 }
 
-/// The log of a session's main chat.
-pub(crate) fn log(session: &SessionId) -> String {
-    format!("{}/events.jsonl", folder(session))
+/// The folder of a chat: the main one's is its session's.
+fn chat_folder(session: &SessionId, chat: &ChatId) -> String {
+    match chat.as_str() {
+        Session::MAIN_CHAT => folder(session),
+        chat => format!("{}/chats/{chat}", folder(session)),
+    }
 }
 
-/// The index beside the log.
-pub(crate) fn side_index(session: &SessionId) -> String {
-    format!("{}/events.idx", folder(session))
+/// The log of a chat.
+pub(crate) fn log(session: &SessionId, chat: &ChatId) -> String {
+    format!("{}/events.jsonl", chat_folder(session, chat))
+}
+
+/// The index beside a log.
+pub(crate) fn side_index(session: &SessionId, chat: &ChatId) -> String {
+    format!("{}/events.idx", chat_folder(session, chat))
 }
 
 /// What is known of a session beside its conversation.

@@ -9,10 +9,12 @@ use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::turns::{self, Limit, Window};
 use grove_tree::{LogError, store};
+use grove_wire::ahp::uri;
 use serde::{Deserialize, Serialize};
 
 use super::paths;
 use crate::config::Limits;
+use crate::sequencer::Names;
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -38,18 +40,79 @@ pub(crate) struct SessionFile {
     is_archived: bool,
     created_at: Timestamp,
     modified_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    config: Option<SessionConfig>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    active_clients: Vec<ActiveClient>,
+    /// The main chat.
     chat: ChatFile,
+    /// The other chats, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    chats: Vec<ChatFile>,
 }
 
-/// The main chat, without its turns.
+/// A chat, without its turns.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ChatFile {
+    #[serde(default = "main_chat")]
+    id: ChatId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+    #[serde(default)]
+    is_read: bool,
+    #[serde(default)]
+    is_archived: bool,
+    /// Whether its last turn ended in error, which lists show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
     title: String,
     steering: Option<PendingMessage>,
     queued: Vec<PendingMessage>,
     draft: Option<Message>,
     modified_at: Timestamp,
+    #[serde(default)]
+    touched_at: Timestamp,
+}
+
+fn main_chat() -> ChatId {
+    Session::MAIN_CHAT.into()
+}
+
+impl ChatFile {
+    fn of(chat: &Chat) -> Self {
+        Self {
+            id: chat.id.clone(),
+            uri: chat.uri.clone(),
+            is_read: chat.is_read,
+            is_archived: chat.is_archived,
+            failed: chat.status() == ChatStatus::Error,
+            title: chat.title.clone(),
+            steering: chat.steering.clone(),
+            queued: chat.queued.clone(),
+            draft: chat.draft.clone(),
+            modified_at: chat.modified_at,
+            touched_at: chat.touched_at,
+        }
+    }
+
+    fn chat(self, turns: Window) -> Chat {
+        Chat {
+            id: self.id,
+            uri: self.uri,
+            title: self.title,
+            turns: turns.turns,
+            has_older_turns: turns.older,
+            active: None,
+            steering: self.steering,
+            queued: self.queued,
+            draft: self.draft,
+            is_read: self.is_read,
+            is_archived: self.is_archived,
+            modified_at: self.modified_at,
+            touched_at: self.touched_at,
+        }
+    }
 }
 
 /// Whether a session goes on being listed.
@@ -77,12 +140,15 @@ pub(crate) enum LoadError {
 impl SessionFile {
     /// A session as it is now, no turn of it running. `None` while one is.
     fn of(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
-        let chat = session.main_chat().filter(|chat| chat.active.is_none())?;
+        let (main, others) = session.chats.split_first()?;
+        if session.chats.iter().any(|chat| chat.active.is_some()) {
+            return None;
+        }
         Some(Self {
             version: VERSION,
             seq,
             disposed: fate == Fate::Disposed,
-            failed: chat.status() == ChatStatus::Error,
+            failed: main.status() == ChatStatus::Error,
             id: session.id.clone(),
             uri: session.uri.clone(),
             provider: session.provider.clone(),
@@ -94,13 +160,10 @@ impl SessionFile {
             is_archived: session.is_archived,
             created_at: session.created_at,
             modified_at: session.modified_at,
-            chat: ChatFile {
-                title: chat.title.clone(),
-                steering: chat.steering.clone(),
-                queued: chat.queued.clone(),
-                draft: chat.draft.clone(),
-                modified_at: chat.modified_at,
-            },
+            config: session.config.clone(),
+            active_clients: session.active_clients.clone(),
+            chat: ChatFile::of(main),
+            chats: others.iter().map(ChatFile::of).collect(),
         })
     }
 
@@ -112,14 +175,48 @@ impl SessionFile {
         &self.uri
     }
 
-    /// The session with these turns.
-    pub(crate) fn session(self, turns: Vec<Arc<Turn>>, has_older_turns: bool) -> Session {
+    /// The session without its turns.
+    pub(crate) fn without_turns(self) -> Session {
+        let none = self.chat_ids().map(|_| Window { turns: Vec::new(), older: true }).collect();
+        let failed: Vec<bool> = std::iter::once(&self.chat).chain(&self.chats).map(|chat| chat.failed).collect();
+        let mut session = self.session(none);
+        // Without its turns a chat cannot tell.
+        for (row, _) in session.catalogue.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
+            row.status = ChatStatus::Error;
+        }
+        session
+    }
+
+    /// Whether messages wait for their turn while nothing runs: a host that stopped left them so.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.disposed
+            && std::iter::once(&self.chat)
+                .chain(&self.chats)
+                .any(|chat| chat.steering.is_some() || !chat.queued.is_empty())
+    }
+
+    /// How the session and its chats are called.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        let mut ahp = uri::Names::new(&self.provider, &self.id);
+        for chat in &self.chats {
+            ahp.add(&chat.id, chat.uri.as_deref());
+        }
+        Arc::new(Names { uri: self.uri.clone(), ahp })
+    }
+
+    fn chat_ids(&self) -> impl Iterator<Item = &ChatId> {
+        std::iter::once(&self.chat).chain(&self.chats).map(|chat| &chat.id)
+    }
+
+    /// The session with these turns, a window for each chat.
+    fn session(self, turns: Vec<Window>) -> Session {
         let new = NewSession {
             id: self.id,
             uri: self.uri,
             provider: self.provider,
             model: self.model,
             working_directories: self.working_directories,
+            config: self.config,
         };
         let mut session = Session::new(&new, self.created_at);
         session.title = self.title;
@@ -127,15 +224,10 @@ impl SessionFile {
         session.is_read = self.is_read;
         session.is_archived = self.is_archived;
         session.modified_at = self.modified_at;
-        if let Some(chat) = session.chats.first_mut() {
-            chat.title = self.chat.title;
-            chat.steering = self.chat.steering;
-            chat.queued = self.chat.queued;
-            chat.draft = self.chat.draft;
-            chat.modified_at = self.chat.modified_at;
-            chat.turns = turns;
-            chat.has_older_turns = has_older_turns;
-        }
+        session.active_clients = self.active_clients;
+        let chats = std::iter::once(self.chat).chain(self.chats);
+        session.chats = chats.zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
+        session.catalogue = session.chats.iter().map(Chat::row).collect();
         for event in mirror::due(&session) {
             let change = Change::Session(session.id.clone(), event);
             session.apply(&Event { at: self.modified_at, change });
@@ -196,23 +288,28 @@ pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limits: &Limit
 /// The session of a file that is read already, with its newest turns.
 pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &Limits) -> Result<Session, LoadError> {
     let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
-    let Window { turns, older } = read_turns(fs, file.id(), None, limit).await?;
-    Ok(file.session(turns, older))
+    let mut turns = Vec::new();
+    for chat in file.chat_ids() {
+        turns.push(read_turns(fs, file.id(), chat, None, limit).await?);
+    }
+    Ok(file.session(turns))
 }
 
-/// Reads the turns before `before`, or the last ones, from a session's log.
+/// Reads the turns before `before`, or the last ones, from a chat's log.
 pub(crate) async fn read_turns(
     fs: &dyn SessionFs,
     session: &SessionId,
+    chat: &ChatId,
     before: Option<&TurnId>,
     limit: Limit,
 ) -> Result<Window, LoadError> {
-    let path = paths::log(session);
+    let path = paths::log(session, chat);
     if !fs.exists(&path).await? {
         return Ok(Window { turns: Vec::new(), older: false });
     }
     // A log that Grove wrote has ids.
-    let opened = store::open_log_with_side_index(fs, &path, &paths::side_index(session), &mut String::new).await?;
+    let opened =
+        store::open_log_with_side_index(fs, &path, &paths::side_index(session, chat), &mut String::new).await?;
     let index = opened.index;
     let before = match before {
         None => None,

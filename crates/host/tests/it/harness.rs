@@ -10,7 +10,8 @@ use grove_agents::scripted::ScriptedAgent;
 use grove_fs::MemoryFs;
 use grove_host::server::{self, Access, Token};
 use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stream, Sync, Task, recover};
-use grove_testkit::Client;
+use grove_testkit::ahp::Returned;
+use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
@@ -64,7 +65,7 @@ impl Spawn for Tasks {
 }
 
 /// Connections come through a channel.
-struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
+pub(crate) struct Pipes(pub(crate) mpsc::UnboundedReceiver<DuplexStream>);
 
 #[async_trait]
 impl Listener for Pipes {
@@ -133,6 +134,21 @@ impl TestHost {
         let mut client = self.connect(client_id).await;
         client.initialize(&["agenthost:root"]).await;
         client
+    }
+
+    /// A client of the Agent Host Protocol that is subscribed to nothing. `buffer` is how much fits into its pipe.
+    pub(crate) async fn ahp_over(&self, client_id: &str, buffer: usize) -> ahp::Client {
+        let mut client = ahp::Client::over(Box::new(self.dial(buffer)), &Self::url(), client_id).await;
+        client.initialize(&[]).await;
+        client
+    }
+
+    pub(crate) async fn ahp(&self, client_id: &str) -> ahp::Client {
+        self.ahp_over(client_id, 64 << 10).await
+    }
+
+    pub(crate) async fn bring_back_ahp(&self, client: &mut ahp::Client) -> Returned {
+        client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
     }
 
     /// Brings a client back on a new connection. Gives whether it got a replay.

@@ -2,14 +2,16 @@
 //! and numbers grow strictly (which the client checks at every action).
 
 use grove_host::{Config, Limits};
-use grove_testkit::Client;
+use grove_testkit::{Client, ahp};
+use grove_wire::ahp::{ResponsePart, ToolCallState};
 use grove_wire::v1::Lifecycle;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::TestHost;
 
-const CLIENTS: usize = 3;
+/// Two of version 1, and one of the Agent Host Protocol for each way of naming channels.
+const CLIENTS: usize = 4;
 const SESSIONS: usize = 2;
 
 /// Something that a client does.
@@ -29,10 +31,17 @@ enum Step {
         session: usize,
         approved: bool,
     },
-    ChangeModel {
+    /// Version 1 changes the model, to one that there is or not. Others change the title, or to what is not theirs.
+    Change {
         client: usize,
         session: usize,
         known: bool,
+    },
+    /// A message that waits; version 1 has none.
+    Enqueue {
+        client: usize,
+        session: usize,
+        script: usize,
     },
     /// Reads nothing for a while; the host goes on.
     Pass {
@@ -65,7 +74,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (client.clone(), session.clone(), any::<bool>())
             .prop_map(|(client, session, approved)| Step::Answer { client, session, approved }),
         1 => (client.clone(), session.clone(), any::<bool>())
-            .prop_map(|(client, session, known)| Step::ChangeModel { client, session, known }),
+            .prop_map(|(client, session, known)| Step::Change { client, session, known }),
+        1 => (client.clone(), session.clone(), 0..scripts().len())
+            .prop_map(|(client, session, script)| Step::Enqueue { client, session, script }),
         4 => (0..40u64).prop_map(|ms| Step::Pass { ms }),
         2 => client.clone().prop_map(|client| Step::Cut { client }),
         3 => client.clone().prop_map(|client| Step::Return { client }),
@@ -96,10 +107,165 @@ fn uri(session: usize) -> String {
     format!("scripted:/s{session}")
 }
 
+/// A client of either protocol.
+enum Either {
+    V1(Client),
+    Ahp(ahp::Client, Spelling),
+}
+
+#[derive(Clone, Copy)]
+enum Spelling {
+    Computed,
+    Plain,
+}
+
+impl Spelling {
+    fn session(self, session: usize) -> String {
+        match self {
+            Spelling::Computed => uri(session),
+            Spelling::Plain => format!("ahp-session:/s{session}"),
+        }
+    }
+
+    fn chat(self, session: usize) -> String {
+        match self {
+            // The session's URI in base64.
+            Spelling::Computed => format!("ahp-chat://default/{}", ["c2NyaXB0ZWQ6L3Mw", "c2NyaXB0ZWQ6L3Mx"][session]),
+            Spelling::Plain => format!("ahp-chat:/s{session}"),
+        }
+    }
+}
+
+impl Either {
+    async fn new(host: &TestHost, number: usize) -> Self {
+        let id = format!("client-{number}");
+        match number {
+            0 | 1 => Either::V1(host.client(&id).await),
+            2 => Either::Ahp(host.ahp(&id).await, Spelling::Computed),
+            _ => Either::Ahp(host.ahp(&id).await, Spelling::Plain),
+        }
+    }
+
+    async fn follow(&mut self, session: usize) {
+        match self {
+            Either::V1(client) => drop(client.subscribe(&uri(session)).await.unwrap()),
+            Either::Ahp(client, spelling) => {
+                client.subscribe(&spelling.session(session)).await.unwrap();
+                client.subscribe(&spelling.chat(session)).await.unwrap();
+            }
+        }
+    }
+
+    async fn start(&mut self, session: usize, turn: &str, script: Value) {
+        match self {
+            Either::V1(client) => client.script(&uri(session), turn, script).await,
+            Either::Ahp(client, spelling) => client.script(&spelling.chat(session), turn, script).await,
+        };
+    }
+
+    /// What this client takes for the active turn; it may be over.
+    fn active(&self, session: usize) -> Option<String> {
+        match self {
+            Either::V1(client) => client.session(&uri(session)).active_turn.as_ref().map(|turn| turn.id.clone()),
+            Either::Ahp(client, spelling) => {
+                client.chat(&spelling.chat(session)).active_turn.as_ref().map(|turn| turn.id.clone())
+            }
+        }
+    }
+
+    async fn cancel(&mut self, session: usize, turn: &str) {
+        match self {
+            Either::V1(client) => {
+                let action = json!({"type": "session/turnCancelled", "session": uri(session), "turnId": turn});
+                client.dispatch(action).await
+            }
+            Either::Ahp(client, spelling) => {
+                let action = json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1});
+                client.dispatch(&spelling.chat(session), action).await
+            }
+        };
+    }
+
+    async fn answer(&mut self, session: usize, approved: bool) {
+        let Some(turn) = self.active(session) else { return };
+        match self {
+            Either::V1(client) => {
+                let pending = &client.active(&uri(session)).pending_permissions;
+                let request = pending.keys().next().cloned().unwrap_or_else(|| "none".to_owned());
+                client
+                    .dispatch(json!({"type": "session/permissionResolved", "session": uri(session),
+                        "turnId": turn, "requestId": request, "approved": approved}))
+                    .await
+            }
+            Either::Ahp(client, spelling) => {
+                let chat = spelling.chat(session);
+                let waits = |part: &ResponsePart| match part {
+                    ResponsePart::ToolCall(part) => match &part.tool_call {
+                        ToolCallState::PendingConfirmation(call) => Some(call.base.tool_call_id.clone()),
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                let call = client.active(&chat).response_parts.iter().find_map(waits);
+                let call = call.unwrap_or_else(|| "none".to_owned());
+                let action = json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
+                    "approved": approved});
+                client.dispatch(&chat, action).await
+            }
+        };
+    }
+
+    async fn change(&mut self, session: usize, known: bool) {
+        match self {
+            Either::V1(client) => {
+                let model = if known { "scripted" } else { "unheard-of" };
+                client.dispatch(json!({"type": "session/modelChanged", "session": uri(session), "model": model})).await
+            }
+            Either::Ahp(client, spelling) => {
+                let title = json!({"type": "session/titleChanged", "title": format!("by {}", client.client_id)});
+                let action = if known { title } else { json!({"type": "session/ready"}) };
+                client.dispatch(&spelling.session(session), action).await
+            }
+        };
+    }
+
+    async fn enqueue(&mut self, session: usize, id: &str, script: &Value) {
+        if let Either::Ahp(client, spelling) = self {
+            let message = ahp::message(&format!("script:{script}"));
+            let action = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": id, "message": message});
+            client.dispatch(&spelling.chat(session), action).await;
+        }
+    }
+
+    async fn cut(&mut self) {
+        match self {
+            Either::V1(client) => client.cut().await,
+            Either::Ahp(client, _) => client.cut().await,
+        }
+    }
+
+    async fn bring_back(&mut self, host: &TestHost) {
+        match self {
+            Either::V1(client) => drop(host.bring_back(client).await),
+            Either::Ahp(client, _) => drop(host.bring_back_ahp(client).await),
+        }
+    }
+
+    async fn must_agree(&mut self, session: usize) {
+        match self {
+            Either::V1(client) => client.must_agree(&uri(session)).await,
+            Either::Ahp(client, spelling) => {
+                client.must_agree(&spelling.session(session)).await;
+                client.must_agree(&spelling.chat(session)).await;
+            }
+        }
+    }
+}
+
 struct World {
     config: Config,
     host: TestHost,
-    clients: Vec<(Client, bool)>,
+    clients: Vec<(Either, bool)>,
     turns: usize,
 }
 
@@ -109,12 +275,12 @@ impl World {
         let host = TestHost::start(config.clone()).await;
         let mut clients = Vec::new();
         for n in 0..CLIENTS {
-            let mut client = host.client(&format!("client-{n}")).await;
+            let mut client = Either::new(&host, n).await;
             for session in 0..SESSIONS {
-                if n == 0 {
+                if let (0, Either::V1(client)) = (n, &mut client) {
                     client.create_session(&uri(session)).await.unwrap();
                 }
-                client.subscribe(&uri(session)).await.unwrap();
+                client.follow(session).await;
             }
             clients.push((client, true));
         }
@@ -122,35 +288,33 @@ impl World {
     }
 
     async fn step(&mut self, step: Step) {
+        self.turns += 1;
+        let new = format!("turn-{}", self.turns);
         match step {
             Step::Start { client, session, script } => {
-                self.turns += 1;
-                let turn = format!("turn-{}", self.turns);
                 if let Some(client) = self.connected(client) {
-                    client.script(&uri(session), &turn, scripts()[script].clone()).await;
+                    client.start(session, &new, scripts()[script].clone()).await;
+                }
+            }
+            Step::Enqueue { client, session, script } => {
+                if let Some(client) = self.connected(client) {
+                    client.enqueue(session, &new, &scripts()[script]).await;
                 }
             }
             Step::Cancel { client, session } => {
                 let Some(client) = self.connected(client) else { return };
-                // What this client takes for the active turn; it may be over.
-                let active = client.session(&uri(session)).active_turn.as_ref().map(|turn| turn.id.clone());
-                let turn = active.unwrap_or_else(|| "none".to_owned());
-                let action = json!({"type": "session/turnCancelled", "session": uri(session), "turnId": turn});
-                client.dispatch(action).await;
+                let turn = client.active(session).unwrap_or_else(|| "none".to_owned());
+                client.cancel(session, &turn).await;
             }
             Step::Answer { client, session, approved } => {
-                let Some(client) = self.connected(client) else { return };
-                let Some(active) = client.session(&uri(session)).active_turn.clone() else { return };
-                let request = active.pending_permissions.keys().next().cloned().unwrap_or_else(|| "none".to_owned());
-                client
-                    .dispatch(json!({"type": "session/permissionResolved", "session": uri(session),
-                        "turnId": active.id, "requestId": request, "approved": approved}))
-                    .await;
+                if let Some(client) = self.connected(client) {
+                    client.answer(session, approved).await;
+                }
             }
-            Step::ChangeModel { client, session, known } => {
-                let Some(client) = self.connected(client) else { return };
-                let model = if known { "scripted" } else { "unheard-of" };
-                client.dispatch(json!({"type": "session/modelChanged", "session": uri(session), "model": model})).await;
+            Step::Change { client, session, known } => {
+                if let Some(client) = self.connected(client) {
+                    client.change(session, known).await;
+                }
             }
             Step::Pass { ms } => tokio::time::sleep(std::time::Duration::from_millis(ms)).await,
             Step::Cut { client } => {
@@ -167,20 +331,20 @@ impl World {
             }
             Step::Check { client, session } => {
                 if let Some(client) = self.connected(client) {
-                    client.must_agree(&uri(session)).await;
+                    client.must_agree(session).await;
                 }
             }
         }
     }
 
-    fn connected(&mut self, client: usize) -> Option<&mut Client> {
+    fn connected(&mut self, client: usize) -> Option<&mut Either> {
         let (client, connected) = &mut self.clients[client];
         connected.then_some(client)
     }
 
     async fn bring_back(&mut self, client: usize) {
         let (client, connected) = &mut self.clients[client];
-        self.host.bring_back(client).await;
+        client.bring_back(&self.host).await;
         *connected = true;
     }
 
@@ -189,18 +353,21 @@ impl World {
         for client in 0..CLIENTS {
             self.bring_back(client).await;
         }
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         for session in 0..SESSIONS {
-            let uri = uri(session);
-            let (first, _) = &mut self.clients[0];
-            first.must_agree(&uri).await;
-            if let Some(waiting) = first.session(&uri).active_turn.clone() {
-                first.dispatch(json!({"type": "session/turnCancelled", "session": uri, "turnId": waiting.id})).await;
-                first.turn_end(&uri, &waiting.id).await;
+            // What waits becomes a turn when another ends.
+            loop {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                let (first, _) = &mut self.clients[0];
+                first.must_agree(session).await;
+                let Some(waiting) = first.active(session) else { break };
+                first.cancel(session, &waiting).await;
             }
-            assert_eq!(first.session(&uri).lifecycle, Lifecycle::Ready);
             for (client, _) in &mut self.clients {
-                client.must_agree(&uri).await;
+                client.must_agree(session).await;
+                assert_eq!(client.active(session), None);
+                if let Either::V1(client) = client {
+                    assert_eq!(client.session(&uri(session)).lifecycle, Lifecycle::Ready);
+                }
             }
         }
     }

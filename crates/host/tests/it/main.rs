@@ -6,8 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod agents;
+mod ahp;
 mod durable;
 mod harness;
 mod laws;
+mod server;
 mod slow;
 mod versions;

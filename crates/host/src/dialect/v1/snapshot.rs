@@ -1,13 +1,12 @@
 //! Snapshots: cut in one step with their subscription, encoded later.
 
-use std::sync::Arc;
-
-use grove_core::{Session, Turn};
+use grove_core::Session;
 use grove_wire::v1::{self, project};
 
-use super::resource;
+use super::wanted;
 use crate::config::Limits;
-use crate::sequencer::{Attached, Published, SessionOrRoot};
+use crate::dialect::turns::newest;
+use crate::sequencer::{Attached, Found, Published};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
@@ -33,12 +32,11 @@ pub(super) fn cut_all(uris: &[String], attached: &Attached<'_>, limits: &Limits)
 }
 
 pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usize) -> Option<Cut> {
-    let state = match resource(uri) {
-        SessionOrRoot::Root => CutState::Root(project::root(&published.state.root)),
-        SessionOrRoot::Session(uri) => CutState::Session {
-            session: Box::new(published.session_at(&uri)?.with_newest_turns(limits.snapshot_turns)),
-            bytes,
-        },
+    let state = match published.find(&wanted(uri))? {
+        Found::Root => CutState::Root(project::root(&published.state.root)),
+        Found::Whole(session) | Found::Session(session) | Found::Chat(session, _) => {
+            CutState::Session { session: Box::new(session.with_newest_turns(limits.snapshot_turns)), bytes }
+        }
     };
     Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
 }
@@ -57,20 +55,4 @@ impl Cut {
         let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
         format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)
     }
-}
-
-/// The newest turns that together have at most `bytes`, and the very newest whatever it has.
-pub(super) fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
-    let mut left = bytes;
-    let mut window = Vec::new();
-    for turn in turns.iter().rev() {
-        let json = encode(turn);
-        if json.len() > left && !window.is_empty() {
-            break;
-        }
-        left = left.saturating_sub(json.len());
-        window.push(json);
-    }
-    window.reverse();
-    window
 }

@@ -1,0 +1,299 @@
+//! Beginning, coming back, subscribing.
+
+use std::time::Duration;
+
+use grove_core::ClientId;
+use grove_wire::ahp::uri::{Channel, Spelling};
+use grove_wire::ahp::{self, NegotiationError, ReconnectParams, error_code};
+use grove_wire::jsonrpc::{self, ErrorObject, Id};
+use serde_json::value::RawValue;
+
+use super::snapshot::{View, cut, cut_all};
+use super::{Peer, no_session, not_found, wanted};
+use crate::connection::{Close, Encode, Outgoing};
+use crate::dialect::Dialect;
+use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
+use crate::sequencer::{
+    Attach, AttachAnswer, AttachAs, Missed, Reply, Seen, Subscribe, Subscribed, ToSequencer, Told, Wanted,
+};
+use grove_wire::registry::Registry;
+
+/// How long text waits for more of it at most, however patient a client is.
+const MOST_PATIENCE: Duration = Duration::from_secs(5);
+/// What makes a client ask for completions.
+const TRIGGERS: &[&str] = &["@"];
+
+impl Peer {
+    pub(super) async fn initialize(
+        &mut self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: Reply,
+    ) -> Result<(), (Reply, ErrorObject)> {
+        let params = match read_params::<ahp::InitializeParams>(params) {
+            Ok(params) => params,
+            Err(error) => return Err((reply, error)),
+        };
+        let version = match ahp::negotiate(&params.protocol_versions) {
+            Ok(version) => version,
+            Err(error @ NegotiationError::Malformed(_)) => {
+                return Err((reply, ErrorObject::invalid_params(error.to_string())));
+            }
+            Err(error @ NegotiationError::Unsupported) => {
+                let supported = ahp::version::supported_ranges();
+                let error = ErrorObject {
+                    data: Some(serde_json::json!({ "supportedVersions": supported })),
+                    ..ErrorObject::new(error_code::UNSUPPORTED_PROTOCOL_VERSION, error.to_string())
+                };
+                reply(Box::new(move || jsonrpc::error(Some(&id), &error)));
+                self.queue.push(Outgoing::Last(Close::Unspoken));
+                return Ok(());
+            }
+        };
+        let client = match client_id(params.client_id) {
+            Ok(client) => client,
+            Err(error) => return Err((reply, error)),
+        };
+        let limits = self.host.0.config.limits;
+        let folder = self.host.0.config.folders.default_directory.as_deref().map(grove_work::file_uri);
+        let channels = params.initial_subscriptions.unwrap_or_default();
+        let asked = channels.clone();
+        let answer: AttachAnswer = Box::new(move |attached| {
+            let server_seq = attached.published.seq;
+            let cuts = cut_all(&asked, &attached, &limits);
+            Box::new(move || {
+                let begun = ahp::InitializeResult {
+                    protocol_version: version.to_string(),
+                    server_seq,
+                    server_info: Some(ahp::Implementation {
+                        name: "grove".to_owned(),
+                        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                        title: Some("Grove".to_owned()),
+                    }),
+                    default_directory: folder,
+                    completion_trigger_characters: Some(TRIGGERS.iter().map(ToString::to_string).collect()),
+                    ..ahp::InitializeResult::default()
+                };
+                let snapshots = join(cuts.iter().map(|cut| cut.json()));
+                // Nothing before the snapshots can hold this text: a client chooses none of it.
+                let answer = encode(&id, &begun);
+                answer.replacen(r#""snapshots":[]"#, &format!(r#""snapshots":[{snapshots}]"#), 1)
+            })
+        });
+        let dialect = Dialect::Ahp { version, spelling: Spelling::Computed };
+        self.attach(client, AttachAs::New(dialect), &channels, answer, reply).await;
+        Ok(())
+    }
+
+    pub(super) async fn reconnect(
+        &mut self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: Reply,
+    ) -> Result<(), (Reply, ErrorObject)> {
+        let params = match read_params::<ReconnectParams>(params) {
+            Ok(params) => params,
+            Err(error) => return Err((reply, error)),
+        };
+        let client = match client_id(params.client_id().to_owned()) {
+            Ok(client) => client,
+            Err(error) => return Err((reply, error)),
+        };
+        // A client that is not known has nothing to come back to: it begins anew.
+        let dialect = match self.host.0.sequencer.who_is(client.clone()).await {
+            Ok(Some(known)) if matches!(known.dialect, Dialect::Ahp { .. }) => known.dialect,
+            Ok(_) => {
+                let error = ErrorObject::new(error_code::NOT_FOUND, "this client is not known: send `initialize`");
+                return Err((reply, error));
+            }
+            Err(error) => return Err((reply, stopped(error))),
+        };
+        let limits = self.host.0.config.limits;
+        let registry = self.host.0.config.registry;
+        let (channels, seen) = match params {
+            ReconnectParams::Watermark(params) => (params.subscriptions, Seen::UpTo(params.last_seen_server_seq)),
+            ReconnectParams::Cursors(params) => {
+                let (channels, seen) = params
+                    .subscriptions
+                    .into_iter()
+                    .map(|cursor| (cursor.channel, cursor.last_seen_server_seq))
+                    .unzip();
+                (channels, Seen::Each(seen))
+            }
+        };
+        let asked: Vec<String> = channels.clone();
+        let answer: AttachAnswer = Box::new(move |mut attached| -> Encode {
+            match std::mem::replace(&mut attached.missed, Missed::Together(None)) {
+                Missed::Together(Some(missed)) => {
+                    let there = attached.subscribed;
+                    Box::new(move || {
+                        let missing = asked.iter().zip(there).filter(|(_, there)| !there).map(|(uri, _)| uri);
+                        let missing = serde_json::to_string(&missing.collect::<Vec<_>>()).unwrap_or_default();
+                        let actions = actions(&missed, &registry);
+                        let result = format!(r#"{{"type":"replay","actions":[{actions}],"missing":{missing}}}"#);
+                        jsonrpc::response_raw(&id, &result)
+                    })
+                }
+                Missed::Together(None) => {
+                    let cuts = cut_all(&asked, &attached, &limits);
+                    Box::new(move || {
+                        let snapshots = join(cuts.iter().map(|cut| cut.json()));
+                        jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
+                    })
+                }
+                Missed::Each(each) => {
+                    let mut cuts: Vec<_> = asked
+                        .iter()
+                        .zip(&each)
+                        .map(|(uri, missed)| match missed {
+                            Some(_) => None,
+                            None => cut(uri, attached.published, &limits, View::all(&limits, asked.len())),
+                        })
+                        .collect();
+                    let there = attached.subscribed;
+                    Box::new(move || {
+                        let outcomes = asked.iter().zip(there).zip(each).zip(cuts.drain(..));
+                        let outcomes = outcomes.map(|(((uri, there), missed), cut)| {
+                            let channel = serde_json::to_string(uri).unwrap_or_default();
+                            match (there, missed, cut) {
+                                (true, Some(missed), _) => {
+                                    let actions = actions(&missed, &registry);
+                                    format!(r#"{{"kind":"replay","channel":{channel},"actions":[{actions}]}}"#)
+                                }
+                                (true, None, Some(cut)) => {
+                                    let cut = cut.json();
+                                    format!(r#"{{"kind":"snapshot","channel":{channel},"snapshot":{cut}}}"#)
+                                }
+                                (_, _, _) => format!(r#"{{"kind":"missing","channel":{channel}}}"#),
+                            }
+                        });
+                        jsonrpc::response_raw(&id, &format!(r#"{{"channels":[{}]}}"#, join(outcomes)))
+                    })
+                }
+            }
+        });
+        let how = AttachAs::Returning { seen, unless_known: dialect };
+        self.attach(client, how, &channels, answer, reply).await;
+        Ok(())
+    }
+
+    async fn attach(
+        &mut self,
+        client: ClientId,
+        how: AttachAs,
+        channels: &[String],
+        answer: AttachAnswer,
+        reply: Reply,
+    ) {
+        self.client = Some(client.clone());
+        let mut subscriptions = Vec::with_capacity(channels.len());
+        for uri in channels {
+            let wanted = self.wanted(uri).await;
+            // A name that leads nowhere keeps its place, so that the answer can say so.
+            subscriptions.push(wanted.unwrap_or_else(nothing));
+        }
+        let attach = Attach {
+            connection: self.id,
+            queue: self.queue.clone(),
+            client,
+            how,
+            subscriptions,
+            spellings: self.spellings.clone(),
+            answer,
+            reply,
+        };
+        // A host that is stopping closes the connection; that is the answer.
+        self.host.0.sequencer.tell(ToSequencer::Attach(attach)).await.ok();
+    }
+
+    /// What a channel's name leads to, its session loaded.
+    pub(super) async fn wanted(&self, uri: &str) -> Option<Wanted> {
+        let wanted = wanted(Channel::parse(uri)?)?;
+        let look = {
+            let wanted = wanted.clone();
+            move |published: &crate::sequencer::Published, _| wanted.session(published)
+        };
+        // A host that is stopping loads nothing, and says so by itself.
+        if let Ok(Some(session)) = self.host.0.sequencer.read(look).await {
+            self.host.load(&session).await.ok();
+        }
+        Some(wanted)
+    }
+
+    pub(super) async fn subscribe(
+        &mut self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: Reply,
+    ) -> Result<(), (Reply, ErrorObject)> {
+        let params = match read_params::<ahp::SubscribeParams>(params) {
+            Ok(params) => params,
+            Err(error) => return Err((reply, error)),
+        };
+        let uri = params.channel;
+        if let Some(Channel::ResourceWatch(watch)) = Channel::parse(&uri) {
+            let Some(snapshot) = self.watches.subscribe(&watch, &uri).await else {
+                return Err((reply, not_found(&uri)));
+            };
+            reply(Box::new(move || encode(&id, &snapshot)));
+            return Ok(());
+        }
+        let Some(wanted) = self.wanted(&uri).await else { return Err((reply, not_found(&uri))) };
+        let limits = self.host.0.config.limits;
+        let most = params.view.and_then(|view| view.turns).and_then(|turns| usize::try_from(turns).ok());
+        let view = View { turns: most.unwrap_or(usize::MAX), ..View::all(&limits, 1) };
+        let latency = params.delivery.and_then(|delivery| delivery.max_latency_ms).unwrap_or(0);
+        let patience = Duration::from_millis(latency).min(MOST_PATIENCE);
+        let missing = match &wanted {
+            Wanted::Session(_) => no_session(&uri),
+            Wanted::Root | Wanted::Whole(_) | Wanted::Chat(_) => not_found(&uri),
+        };
+        let subscribe = Subscribe {
+            connection: self.id,
+            wanted,
+            patience,
+            answer: Box::new(move |subscribed| match subscribed {
+                Subscribed::Yes(published) => {
+                    let cut = cut(&uri, published, &limits, view);
+                    Box::new(move || match cut {
+                        Some(cut) => jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json())),
+                        None => jsonrpc::error(Some(&id), &missing),
+                    })
+                }
+                Subscribed::Unknown => Box::new(move || jsonrpc::error(Some(&id), &missing)),
+                Subscribed::TooMany => Box::new(move || {
+                    let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
+                    jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
+                }),
+            }),
+            reply,
+        };
+        self.host.0.sequencer.tell(ToSequencer::Subscribe(subscribe)).await.ok();
+        Ok(())
+    }
+
+    pub(super) async fn unsubscribe(&mut self, uri: &str) -> Result<(), ErrorObject> {
+        match Channel::parse(uri) {
+            Some(Channel::ResourceWatch(watch)) => self.watches.drop(&watch),
+            Some(channel) => {
+                if let Some(wanted) = wanted(channel) {
+                    let message = ToSequencer::Unsubscribe(self.id, wanted);
+                    self.host.0.sequencer.tell(message).await.map_err(stopped)?;
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// A name that leads nowhere.
+fn nothing() -> Wanted {
+    Wanted::Whole("".into())
+}
+
+/// Missed events as envelopes.
+fn actions(missed: &[Told], registry: &Registry) -> String {
+    let frames: Vec<_> = missed.iter().filter_map(|(event, dialect)| event.frame(*dialect, registry)).collect();
+    join(frames.iter().filter_map(|frame| ahp::encode::envelope_in(frame)))
+}

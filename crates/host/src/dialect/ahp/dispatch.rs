@@ -1,0 +1,93 @@
+//! Actions of clients: read, taken to their session, and echoed or refused there.
+
+use std::sync::Arc;
+
+use grove_core::{ChatId, ClientId, Extra, SessionUri};
+use grove_wire::ahp::{self, Action};
+use grove_wire::jsonrpc::ErrorObject;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Peer;
+use crate::dialect::answer::stopped;
+use crate::sequencer::{Aside, Found, Origin, ToSequencer};
+use crate::session::{Dispatch, Reply, ToSession};
+
+/// How much of what is not understood is kept for the echo.
+const MOST_EXTRA: usize = 64 << 10;
+
+/// Where an action goes.
+enum Target {
+    Root,
+    Session(SessionUri, Option<ChatId>),
+}
+
+impl Peer {
+    /// Takes an action to its session. One for an unknown channel is ignored without an echo.
+    pub(super) async fn dispatch(
+        &self,
+        client: ClientId,
+        params: ahp::DispatchActionParams,
+    ) -> Result<(), ErrorObject> {
+        let Some(wanted) = self.wanted(&params.channel).await else { return Ok(()) };
+        let look = move |published: &crate::sequencer::Published, _| match published.find(&wanted)? {
+            Found::Root => Some(Target::Root),
+            Found::Whole(session) | Found::Session(session) => Some(Target::Session(session.uri.clone(), None)),
+            Found::Chat(session, chat) => Some(Target::Session(session.uri.clone(), Some(chat.id.clone()))),
+        };
+        let Some(target) = self.host.0.sequencer.read(look).await.map_err(stopped)? else { return Ok(()) };
+
+        let action = params.action();
+        let extra = action.as_ref().ok().and_then(|action| not_understood(&params.action, action));
+        let origin = Origin { client, client_seq: params.client_seq, extra };
+        let chat = match &target {
+            Target::Session(_, chat) => chat.as_ref(),
+            Target::Root => None,
+        };
+        let command = action.map_err(|error| error.to_string()).and_then(|action| ahp::decode::command(action, chat));
+        let answer = self.aside(params.channel, params.action, origin.clone());
+        match target {
+            Target::Root => {
+                let reason = command.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
+                let refused = ToSequencer::Tell(answer(Reply::Refused(reason)));
+                self.host.0.sequencer.tell(refused).await.map_err(stopped)
+            }
+            Target::Session(uri, _) => {
+                let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
+                let dispatch = Dispatch { command, origin, answer: Box::new(answer) };
+                // A session that ends at this moment is unknown already.
+                session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
+                Ok(())
+            }
+        }
+    }
+
+    /// What is told to the client alone: its own action as it came, and why it is refused, if it is.
+    fn aside(
+        &self,
+        channel: String,
+        action: Box<RawValue>,
+        origin: Origin,
+    ) -> impl FnOnce(Reply) -> Aside + Send + 'static {
+        let connection = self.id;
+        move |reply| Aside {
+            connection,
+            frame: Box::new(move |seq| {
+                let reason = match reply {
+                    Reply::Refused(reason) => Some(reason),
+                    Reply::NoChange => None,
+                };
+                ahp::encode::aside(&channel, &action, seq, Some(origin.to_ahp()), reason).map(Arc::from)
+            }),
+            answer: None,
+        }
+    }
+}
+
+/// What an action says beyond its type, to be echoed as it came. More than a bound is let go.
+fn not_understood(raw: &RawValue, action: &Action) -> Option<Extra> {
+    let known = serde_json::to_value(action).ok()?;
+    let raw: Value = serde_json::from_str(raw.get()).ok()?;
+    let extra = ahp::encode::unknown(&raw, &known)?;
+    (serde_json::to_string(&extra).ok()?.len() <= MOST_EXTRA).then_some(extra)
+}

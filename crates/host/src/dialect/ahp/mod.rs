@@ -1,0 +1,160 @@
+//! The Agent Host Protocol, served: what each of its messages does here.
+//!
+//! - `connect`: beginning, coming back, subscribing.
+//! - `sessions`: sessions, chats, lists, settings, completions, older turns.
+//! - `resources`: looking at files and contents, and watching them.
+//! - `dispatch`: actions of clients.
+//! - `snapshot`: states, cut in one step with their subscription and encoded later.
+
+mod connect;
+mod dispatch;
+mod resources;
+mod sessions;
+mod snapshot;
+
+use std::sync::Arc;
+
+use grove_core::{ClientId, Session, SessionEvent};
+use grove_wire::ahp::uri::{Channel, Names, Spelling};
+use grove_wire::ahp::{self, Method, Version, error_code};
+use grove_wire::jsonrpc::{self, ErrorObject, Request};
+use serde_json::value::RawValue;
+
+use self::resources::Watches;
+use super::answer::{encode, not_initialized, read_params};
+use crate::connection::Queue;
+use crate::host::Host;
+use crate::sequencer::{ConnectionId, Reply, Spellings, Wanted};
+
+/// The host's end of a connection.
+pub(crate) struct Peer {
+    host: Host,
+    id: ConnectionId,
+    queue: Arc<Queue>,
+    /// Who the client is, once it has said so.
+    client: Option<ClientId>,
+    spellings: Arc<Spellings>,
+    watches: Watches,
+}
+
+/// The frame of a notification, where this protocol and the client's version have one for this.
+pub(crate) fn notification(
+    change: &SessionEvent,
+    session: &Session,
+    version: Version,
+    spelling: Spelling,
+) -> Option<Arc<str>> {
+    let notification = ahp::encode::notification(change, session, &Names::of(session), spelling)?;
+    let method = notification.method().as_str();
+    if !ahp::version::knows(version, method) {
+        return None;
+    }
+    jsonrpc::notification(method, &notification).ok().map(Arc::from)
+}
+
+impl Peer {
+    pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
+        let watches = Watches::new(host.clone(), id);
+        Self { host, id, queue, client: None, spellings: Arc::default(), watches }
+    }
+
+    /// The connection is over: its client may come back, and sessions wait for that for a while.
+    pub(super) fn ended(self) {
+        if let Some(client) = self.client {
+            self.host.client_left(client);
+        }
+    }
+
+    /// Answers a request, or gives the reply back with the error to answer with.
+    pub(super) async fn request(&mut self, request: Request<'_>, reply: Reply) -> Result<(), (Reply, ErrorObject)> {
+        let Request { id, method, params } = request;
+        let Some(known) = Method::named(&method) else {
+            let error = match self.client {
+                Some(_) => ErrorObject::unknown_method(&method),
+                None => not_initialized(),
+            };
+            return Err((reply, error));
+        };
+        let answer = match known {
+            Method::Ping => Ok(encode(&id, &())),
+            Method::Initialize | Method::Reconnect if self.client.is_some() => {
+                Err(ErrorObject::invalid_request("this connection is initialized already"))
+            }
+            Method::Initialize => return self.initialize(id, params, reply).await,
+            Method::Reconnect => return self.reconnect(id, params, reply).await,
+            _ if self.client.is_none() => Err(not_initialized()),
+            Method::Subscribe => return self.subscribe(id, params, reply).await,
+            Method::FetchTurns => return self.fetch_turns(id, params, reply).await,
+            Method::ListSessions => self.list_sessions(params).await.map(|result| encode(&id, &result)),
+            Method::CreateSession => self.create_session(params).await.map(|()| encode(&id, &())),
+            Method::DisposeSession => self.dispose_session(params).await.map(|()| encode(&id, &())),
+            Method::CreateChat => self.create_chat(params).await.map(|()| encode(&id, &())),
+            Method::DisposeChat => self.dispose_chat(params).await.map(|()| encode(&id, &())),
+            Method::Completions => self.completions(params).await.map(|result| encode(&id, &result)),
+            Method::ResolveSessionConfig => self.resolve_config(params).map(|result| encode(&id, &result)),
+            Method::SessionConfigCompletions => self.config_completions(params).map(|result| encode(&id, &result)),
+            Method::Authenticate => self.authenticate(params).map(|result| encode(&id, &result)),
+            Method::ResourceRead => self.read(params).await.map(|result| encode(&id, &result)),
+            Method::ResourceList => self.list(params).await.map(|result| encode(&id, &result)),
+            Method::ResourceResolve => self.resolve(params).await.map(|result| encode(&id, &result)),
+            Method::ResourceRequest => self.ask_for(params).await.map(|result| encode(&id, &result)),
+            Method::CreateResourceWatch => self.watch(params).await.map(|result| encode(&id, &result)),
+            Method::MoveChat
+            | Method::CreateTerminal
+            | Method::DisposeTerminal
+            | Method::ResourceWrite
+            | Method::ResourceMkdir
+            | Method::ResourceDelete
+            | Method::ResourceCopy
+            | Method::ResourceMove
+            | Method::InvokeChangesetOperation
+            | Method::ListAutomationTriggerDefinitions
+            | Method::RunAutomation
+            | Method::FetchAutomationRuns => Err(ErrorObject::unknown_method(&method)),
+        };
+        match answer {
+            Ok(text) => {
+                reply(Box::new(move || text));
+                Ok(())
+            }
+            Err(error) => Err((reply, error)),
+        }
+    }
+
+    pub(super) async fn notified(&mut self, method: &str, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let Some(client) = self.client.clone() else { return Err(not_initialized()) };
+        match method {
+            ahp::notify::UNSUBSCRIBE => {
+                let params: ahp::UnsubscribeParams = read_params(params)?;
+                self.unsubscribe(&params.channel).await
+            }
+            ahp::notify::DISPATCH_ACTION => {
+                let params: ahp::DispatchActionParams = read_params(params)?;
+                self.dispatch(client, params).await
+            }
+            other => Err(ErrorObject::unknown_method(other)),
+        }
+    }
+}
+
+/// What a channel's name leads to, where it is a channel that events come from.
+fn wanted(channel: Channel) -> Option<Wanted> {
+    match channel {
+        Channel::Root => Some(Wanted::Root),
+        Channel::Session(name) => Some(Wanted::Session(name)),
+        Channel::Chat(name) => Some(Wanted::Chat(name)),
+        Channel::ResourceWatch(_) => None,
+    }
+}
+
+fn shown(uri: &str) -> String {
+    uri.chars().take(200).collect()
+}
+
+fn not_found(uri: &str) -> ErrorObject {
+    ErrorObject::new(error_code::NOT_FOUND, format!("there is nothing at {}", shown(uri)))
+}
+
+fn no_session(uri: &str) -> ErrorObject {
+    ErrorObject::new(error_code::SESSION_NOT_FOUND, format!("there is no session {}", shown(uri)))
+}

@@ -1,0 +1,406 @@
+//! Sessions, chats, lists, settings, completions, older turns.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_wire::ahp::uri::{Channel, ChatName, Names, SessionName, Spelling};
+use grove_wire::ahp::{self, error_code, project};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use serde_json::value::RawValue;
+
+use super::{Peer, no_session, not_found, shown};
+use crate::dialect::answer::{encode, read_params, stopped};
+use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
+use crate::host::{CreateError, CreateSession};
+use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
+use crate::session::SessionHandle;
+
+/// How many sessions a list has when nothing is said, and at most.
+const MOST_SESSIONS: usize = 10_000;
+/// How many turns come with one `fetchTurns`.
+const TURNS_AT_ONCE: usize = 50;
+/// How many completions are offered.
+const MOST_COMPLETIONS: usize = 50;
+
+/// A session's place in the list: the one that changed last comes first.
+type Place = (Timestamp, SessionId);
+
+impl Peer {
+    pub(super) async fn list_sessions(
+        &self,
+        params: Option<&RawValue>,
+    ) -> Result<ahp::ListSessionsResult, ErrorObject> {
+        let params: ahp::ListSessionsParams = read_params(params)?;
+        let after = params.cursor.as_deref().map(read_cursor).transpose()?;
+        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST_SESSIONS);
+        let limit = limit.clamp(1, MOST_SESSIONS);
+        let spellings = self.spellings.clone();
+        let look = move |published: &Published, _| {
+            let place = |session: &Session| (project::last_modified(session), session.id.clone());
+            let mut sessions: Vec<(Place, &Session, bool)> =
+                published.listed().map(|(session, failed)| (place(session), session, failed)).collect();
+            sessions.sort_unstable_by(|(a, ..), (b, ..)| b.cmp(a));
+            let start = after.map_or(0, |after| sessions.partition_point(|(place, ..)| *place >= after));
+            let page = &sessions[start..sessions.len().min(start + limit)];
+            let items = page.iter().map(|(_, session, failed)| {
+                project::summary(session, *failed, &Names::of(session), spellings.of(&session.id))
+            });
+            let more = start + page.len() < sessions.len();
+            let next_cursor = page.last().filter(|_| more).map(|(place, ..)| write_cursor(place));
+            ahp::ListSessionsResult { items: items.collect(), next_cursor }
+        };
+        self.host.0.sequencer.read(look).await.map_err(stopped)
+    }
+
+    pub(super) async fn create_session(&mut self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: ahp::CreateSessionParams = read_params(params)?;
+        let Some(Channel::Session(name)) = Channel::parse(&params.channel) else {
+            let message = format!("{} is no session URI: it must be <scheme>:/<id>", shown(&params.channel));
+            return Err(ErrorObject::invalid_params(message));
+        };
+        let provider = self.provider_of(params.provider, &name)?;
+        let active_client = params.active_client.map(ahp::decode::active_client).transpose();
+        let active_client = active_client.map_err(ErrorObject::invalid_params)?;
+        if active_client.as_ref().is_some_and(|active| Some(&active.client) != self.client.as_ref()) {
+            return Err(ErrorObject::invalid_params("`activeClient` must be the client that asks"));
+        }
+        // Whatever it is called here, others find it under its provider's name.
+        let uri = SessionUri::from(format!("{provider}:/{}", name.id));
+        self.spellings.note(&name.id, name.spelling());
+        let wanted = CreateSession {
+            uri: uri.clone(),
+            provider: Some(provider),
+            model: None,
+            working_directories: params.working_directories.unwrap_or_default(),
+            config: params.config,
+        };
+        self.host.create_session(wanted).await.map_err(|error| create_error(&error))?;
+        if let Some(client) = active_client
+            && let Some(session) = self.host.session(&uri).await.map_err(stopped)?
+        {
+            let take_part = self.host.carry_out(&session, Command::SetActiveClient(client)).await;
+            take_part.map_err(stopped)?.map_err(|reason| ErrorObject::new(code::INTERNAL, reason))?;
+        }
+        Ok(())
+    }
+
+    /// The agent that a new session is for: the one that is named, else the one that its URI names, else the default.
+    /// A URI that is not plain must name its agent, or nobody would find the session under it.
+    fn provider_of(&self, named: Option<String>, name: &SessionName) -> Result<ProviderId, ErrorObject> {
+        let of_scheme = match name.spelling() {
+            Spelling::Plain | Spelling::Derived => None,
+            Spelling::Computed => Some(ProviderId::from(name.scheme.as_str())),
+        };
+        let provider =
+            named.map(ProviderId::from).or_else(|| of_scheme.clone()).or_else(|| self.host.default_provider());
+        match provider {
+            Some(provider) if !self.host.has_agent(&provider) => {
+                let message = format!("there is no agent for provider {}", shown(provider.as_str()));
+                Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
+            }
+            Some(provider) if of_scheme.is_some_and(|scheme| scheme != provider) => {
+                let message = format!("a session of {provider} is named {provider}:/<id> or ahp-session:/<id>");
+                Err(ErrorObject::invalid_params(message))
+            }
+            Some(provider) => Ok(provider),
+            None => Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, "this host has no agent")),
+        }
+    }
+
+    pub(super) async fn dispose_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: ahp::ChannelParams = read_params(params)?;
+        let missing = || no_session(&params.channel);
+        let uri = match self.find(&params.channel).await? {
+            Some(Whereabouts { uri, chat: None }) => uri,
+            Some(_) | None => return Err(missing()),
+        };
+        match self.host.dispose_session(&uri).await.map_err(stopped)? {
+            true => Ok(()),
+            false => Err(missing()),
+        }
+    }
+
+    pub(super) async fn create_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: ahp::CreateChatParams = read_params(params)?;
+        if params.source.is_some() {
+            return Err(ErrorObject::invalid_params("this host begins chats empty: leave out `source`"));
+        }
+        let message = params.initial_message.map(ahp::decode::message).transpose();
+        let message = message.map_err(ErrorObject::invalid_params)?;
+        if message.as_ref().is_some_and(|message| message.origin != MessageOrigin::User) {
+            return Err(ErrorObject::invalid_params(Rejection::OnlyUserMessages.to_string()));
+        }
+        let session = match self.find(&params.channel).await? {
+            Some(Whereabouts { uri, chat: None }) => self.handle_of(&uri).await?,
+            Some(_) | None => None,
+        };
+        let session = session.ok_or_else(|| no_session(&params.channel))?;
+        let chat = match Channel::parse(&params.chat) {
+            Some(Channel::Chat(name)) => self.new_chat(&name).await?,
+            _ => None,
+        };
+        let Some(chat) = chat else {
+            let message = format!("{} cannot name a new chat: choose ahp-chat:/<id>", shown(&params.chat));
+            return Err(ErrorObject::new(error_code::ALREADY_EXISTS, message));
+        };
+        let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
+        let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
+        added.map_err(|reason| ErrorObject::new(error_code::ALREADY_EXISTS, reason))?;
+        if let Some(message) = message {
+            let turn = TurnId::from(format!("{chat}-first"));
+            let start = Command::StartTurn { chat, turn, message, started_at: None };
+            let started = self.host.carry_out(&session, start).await.map_err(stopped)?;
+            started.map_err(|reason| ErrorObject::new(code::INVALID_PARAMS, reason))?;
+        }
+        Ok(())
+    }
+
+    /// The id for a new chat of this name, where it is free: a plain name must not lead anywhere yet.
+    async fn new_chat(&self, name: &ChatName) -> Result<Option<ChatId>, ErrorObject> {
+        let Some(chat) = name.new_chat().cloned() else { return Ok(None) };
+        let look = move |published: &Published, _| {
+            let taken =
+                published.is_known(&SessionId::from(chat.as_str())) || published.session_of_chat(&chat).is_some();
+            (!taken).then_some(chat)
+        };
+        self.host.0.sequencer.read(look).await.map_err(stopped)
+    }
+
+    pub(super) async fn dispose_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
+        let params: ahp::ChannelParams = read_params(params)?;
+        let (uri, chat) = match self.find(&params.channel).await? {
+            Some(Whereabouts { uri, chat: Some(chat) }) => (uri, chat),
+            Some(_) | None => return Err(not_found(&params.channel)),
+        };
+        let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
+        let removed = self.host.carry_out(&session, Command::RemoveChat(chat)).await.map_err(stopped)?;
+        removed.map_err(ErrorObject::invalid_request)
+    }
+
+    async fn handle_of(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, ErrorObject> {
+        self.host.session(uri).await.map_err(stopped)
+    }
+
+    /// What a channel's name leads to.
+    async fn find(&self, channel: &str) -> Result<Option<Whereabouts>, ErrorObject> {
+        let Some(wanted) = self.wanted(channel).await else { return Ok(None) };
+        let look = move |published: &Published, _| match published.find(&wanted)? {
+            Found::Root => None,
+            Found::Whole(session) | Found::Session(session) => {
+                Some(Whereabouts { uri: session.uri.clone(), chat: None })
+            }
+            Found::Chat(session, chat) => Some(Whereabouts { uri: session.uri.clone(), chat: Some(chat.id.clone()) }),
+        };
+        self.host.0.sequencer.read(look).await.map_err(stopped)
+    }
+
+    /// Older turns are loaded into the client's state before it is answered. Others have them, or ask for themselves.
+    pub(super) async fn fetch_turns(
+        &self,
+        id: Id,
+        params: Option<&RawValue>,
+        reply: Reply,
+    ) -> Result<(), (Reply, ErrorObject)> {
+        let answer = encode(&id, &ahp::EmptyResult {});
+        match self.older_turns(params).await {
+            Ok(None) => reply(Box::new(move || answer)),
+            Ok(Some((channel, action))) => {
+                let frame = move |seq| {
+                    let action = RawValue::from_string(action).ok()?;
+                    ahp::encode::aside(&channel, &action, seq, None, None).map(Arc::from)
+                };
+                let answer: crate::connection::Encode = Box::new(move || answer);
+                let loaded = Aside { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
+                // A host that is stopping closes the connection; that is the answer.
+                self.host.0.sequencer.tell(ToSequencer::Tell(loaded)).await.ok();
+            }
+            Err(error) => return Err((reply, error)),
+        }
+        Ok(())
+    }
+
+    /// The channel and the action that loads the turns before a cursor; nothing where nothing is older.
+    async fn older_turns(&self, params: Option<&RawValue>) -> Result<Option<(String, String)>, ErrorObject> {
+        let params: ahp::FetchTurnsParams = read_params(params)?;
+        let missing = || not_found(&params.channel);
+        let wanted = self.wanted(&params.channel).await.ok_or_else(missing)?;
+        if !matches!(wanted, Wanted::Chat(_)) {
+            return Err(missing());
+        }
+        let Some(cursor) = &params.cursor else { return Ok(None) };
+        // The empty cursor is of a client that wanted no turns at first: before none are the last ones.
+        let before = Some(TurnId::from(cursor.as_str())).filter(|_| !cursor.is_empty());
+        let found = turns::find(&self.host, wanted, before, TURNS_AT_ONCE).await.map_err(|error| match error {
+            TurnsError::NoChat => missing(),
+            TurnsError::NoTurn(_) => {
+                ErrorObject::invalid_params(format!("{} is no cursor of this chat", shown(cursor)))
+            }
+            TurnsError::Unreadable(error) => ErrorObject::invalid_params(error.to_string()),
+            TurnsError::Stopped(error) => stopped(error),
+        })?;
+        let FoundTurns { session, turns, older } = found;
+        let window =
+            newest(&turns, |turn| project::turn_json(&session, turn), self.host.0.config.limits.snapshot_bytes);
+        let first = turns.get(turns.len() - window.len());
+        let cursor = first.filter(|_| older || window.len() < turns.len()).map(|turn| turn.id.as_str());
+        let cursor = cursor.and_then(|cursor| serde_json::to_string(cursor).ok());
+        let cursor = cursor.map(|cursor| format!(r#","turnsNextCursor":{cursor}"#)).unwrap_or_default();
+        let action = format!(r#"{{"type":"chat/turnsLoaded","turns":[{}]{cursor}}}"#, window.join(","));
+        Ok(Some((params.channel, action)))
+    }
+
+    /// No agent has settings yet, so what is wanted has no effect and is not given back.
+    pub(super) fn resolve_config(
+        &self,
+        params: Option<&RawValue>,
+    ) -> Result<ahp::ResolveSessionConfigResult, ErrorObject> {
+        let params: ahp::ResolveSessionConfigParams = read_params(params)?;
+        self.must_have(params.provider)?;
+        let config = project::config(&SessionConfig::of(Extra::new()));
+        Ok(ahp::ResolveSessionConfigResult { schema: config.schema, values: config.values })
+    }
+
+    pub(super) fn config_completions(
+        &self,
+        params: Option<&RawValue>,
+    ) -> Result<ahp::SessionConfigCompletionsResult, ErrorObject> {
+        let params: ahp::SessionConfigCompletionsParams = read_params(params)?;
+        self.must_have(params.provider)?;
+        Ok(ahp::SessionConfigCompletionsResult::default())
+    }
+
+    fn must_have(&self, provider: Option<String>) -> Result<(), ErrorObject> {
+        match provider.map(ProviderId::from) {
+            Some(provider) if !self.host.has_agent(&provider) => {
+                let message = format!("there is no agent for provider {}", shown(provider.as_str()));
+                Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// No agent asks for a token yet, so there is nobody to give one to.
+    pub(super) fn authenticate(&self, params: Option<&RawValue>) -> Result<ahp::EmptyResult, ErrorObject> {
+        let params: ahp::AuthenticateParams = read_params(params)?;
+        let message = format!("no agent of this host asks for a token for {}", shown(&params.resource));
+        Err(ErrorObject::new(error_code::NOT_FOUND, message))
+    }
+
+    /// Completes `@path` with what lies in the session's folder.
+    pub(super) async fn completions(&self, params: Option<&RawValue>) -> Result<ahp::CompletionsResult, ErrorObject> {
+        let params: ahp::CompletionsParams = read_params(params)?;
+        let wanted = self.wanted(&params.channel).await;
+        let wanted = wanted.filter(|wanted| matches!(wanted, Wanted::Chat(_)));
+        let wanted = wanted.ok_or_else(|| not_found(&params.channel))?;
+        let look = move |published: &Published, _| match published.find(&wanted)? {
+            Found::Chat(session, _) => Some(session.working_directories.first().cloned()),
+            Found::Root | Found::Whole(_) | Found::Session(_) => None,
+        };
+        let folder = self.host.0.sequencer.read(look).await.map_err(stopped)?;
+        let folder = folder.ok_or_else(|| not_found(&params.channel))?;
+        let none = ahp::CompletionsResult::default();
+        let (Some(folder), Some(word)) = (folder, Word::at(&params.text, params.offset)) else { return Ok(none) };
+        let Ok(folder) = grove_work::local_path(&folder) else { return Ok(none) };
+        let (inside, begins) = word.path.rsplit_once('/').unwrap_or(("", &word.path));
+        let looked_in = folder.join(inside);
+        let policy = self.host.policy().await.map_err(stopped)?;
+        let most = self.host.0.config.limits.folder_entries;
+        // What cannot be listed has no completions.
+        let entries = grove_work::list(&policy, &looked_in, most).await.unwrap_or_default();
+        let fitting = entries.into_iter().filter(|entry| entry.name.starts_with(begins)).take(MOST_COMPLETIONS);
+        let items = fitting.map(|entry| completion(&word, inside, &looked_in, &entry));
+        Ok(ahp::CompletionsResult { items: items.collect() })
+    }
+}
+
+/// Where something is: in a session, or in one of its chats.
+struct Whereabouts {
+    uri: SessionUri,
+    chat: Option<ChatId>,
+}
+
+/// A reference that is being written: where its `@` stands, and what comes behind it.
+struct Word {
+    start: u64,
+    end: u64,
+    path: String,
+}
+
+impl Word {
+    /// The reference that ends at a place, counted in UTF-16 units.
+    fn at(text: &str, offset: u64) -> Option<Self> {
+        let mut before = String::new();
+        let mut units = 0;
+        for character in text.chars() {
+            if units >= offset {
+                break;
+            }
+            units += character.len_utf16() as u64;
+            before.push(character);
+        }
+        let word = before.rsplit(char::is_whitespace).next()?;
+        let path = word.strip_prefix('@')?.to_owned();
+        let length = word.encode_utf16().count() as u64;
+        Some(Self { start: units - length, end: units, path })
+    }
+}
+
+fn completion(word: &Word, inside: &str, folder: &Path, entry: &grove_work::Entry) -> ahp::CompletionItem {
+    let is_folder = entry.kind == grove_work::Kind::Folder;
+    let parent = if inside.is_empty() { String::new() } else { format!("{inside}/") };
+    let slash = if is_folder { "/" } else { "" };
+    ahp::CompletionItem {
+        insert_text: format!("@{parent}{}{slash}", entry.name),
+        range_start: Some(word.start),
+        range_end: Some(word.end),
+        attachment: ahp::MessageAttachment::Resource(ahp::MessageResourceAttachment {
+            label: entry.name.clone(),
+            range: None,
+            display_kind: Some(if is_folder { "directory" } else { "document" }.to_owned()),
+            meta: None,
+            uri: grove_work::file_uri(&folder.join(&entry.name)),
+            size_hint: None,
+            content_type: None,
+            nonce: None,
+            selection: None,
+        }),
+    }
+}
+
+fn write_cursor((at, id): &Place) -> String {
+    format!("{}:{id}", at.0)
+}
+
+fn read_cursor(cursor: &str) -> Result<Place, ErrorObject> {
+    let place = cursor.split_once(':').and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), SessionId::from(id))));
+    place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is no cursor of this list", shown(cursor))))
+}
+
+fn create_error(error: &CreateError) -> ErrorObject {
+    let code = match error {
+        CreateError::BadUri(_) | CreateError::UnknownModel { .. } | CreateError::WorkingDirectory(_) => {
+            jsonrpc::code::INVALID_PARAMS
+        }
+        CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
+        CreateError::Exists(_) => error_code::SESSION_ALREADY_EXISTS,
+        CreateError::Folder(_) | CreateError::NotStored(_) | CreateError::Stopped(_) => code::INTERNAL,
+    };
+    ErrorObject::new(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_ends_where_the_cursor_is_and_counts_in_utf16() {
+        let word = |text: &str, offset| Word::at(text, offset).map(|word| (word.start, word.end, word.path));
+        assert_eq!(word("see @src/ma", 11), Some((4, 11, "src/ma".into())));
+        assert_eq!(word("see @src/ma please", 11), Some((4, 11, "src/ma".into())));
+        assert_eq!(word("😀 @a", 5), Some((3, 5, "a".into())));
+        assert_eq!(word("see src", 7), None);
+        assert_eq!(word("", 0), None);
+        assert_eq!(word("@", 99), Some((0, 1, String::new())));
+    }
+}

@@ -1,0 +1,116 @@
+//! The host's end of a connection, before and after it is known what the client speaks.
+
+use std::sync::Arc;
+
+use grove_core::ClientId;
+use grove_wire::ahp::ROOT;
+use grove_wire::jsonrpc::{self, Invalid, Message};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Dialect, ahp, v1};
+use crate::connection::Queue;
+use crate::host::Host;
+use crate::sequencer::{ConnectionId, Reply};
+
+pub(crate) struct Peer {
+    host: Host,
+    id: ConnectionId,
+    queue: Arc<Queue>,
+    speaking: Speaking,
+}
+
+enum Speaking {
+    /// The first dialect, or nothing yet: until a client begins, both answer the same.
+    V1(v1::Peer),
+    Ahp(Box<ahp::Peer>),
+}
+
+impl Peer {
+    pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
+        let first = v1::Peer::new(host.clone(), id, queue.clone());
+        Self { host, id, queue, speaking: Speaking::V1(first) }
+    }
+
+    /// Handles one message. Its effect has taken place, or has its place, when this returns.
+    pub(crate) async fn handle(&mut self, message: Result<Message<'_>, Invalid>, reply: Reply) {
+        if let (Speaking::V1(first), Ok(Message::Request(request))) = (&self.speaking, &message)
+            && !first.has_begun()
+            && self.begins_ahp(&request.method, request.params).await
+        {
+            let peer = ahp::Peer::new(self.host.clone(), self.id, self.queue.clone());
+            self.speaking = Speaking::Ahp(Box::new(peer));
+        }
+        match message {
+            Ok(Message::Request(request)) => {
+                let id = request.id.clone();
+                let answered = match &mut self.speaking {
+                    Speaking::V1(peer) => peer.request(request, reply).await,
+                    Speaking::Ahp(peer) => peer.request(request, reply).await,
+                };
+                if let Err((reply, error)) = answered {
+                    reply(Box::new(move || jsonrpc::error(Some(&id), &error)));
+                }
+            }
+            Ok(Message::Notification { method, params }) => {
+                let taken = match &mut self.speaking {
+                    Speaking::V1(peer) => peer.notified(&method, params).await,
+                    Speaking::Ahp(peer) => peer.notified(&method, params).await,
+                };
+                if let Err(error) = taken {
+                    // Nobody waits for an answer to a notification; the log is all there is.
+                    tracing::debug!(%error, %method, "a client's notification was not understood");
+                }
+            }
+            // The host asks clients nothing yet, so no answer is awaited.
+            Ok(Message::Response { .. }) => {}
+            Err(Invalid { id, error }) => reply(Box::new(move || jsonrpc::error(id.as_ref(), &error))),
+        }
+    }
+
+    /// The connection is over.
+    pub(crate) fn ended(self) {
+        if let Speaking::Ahp(peer) = self.speaking {
+            peer.ended();
+        }
+    }
+
+    /// Whether a client's first words are of the released protocol. It offers a list of versions where the first
+    /// dialect names one; a client that comes back names the channel, or what only that protocol has, or is remembered.
+    async fn begins_ahp(&self, method: &str, params: Option<&RawValue>) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct FirstWords {
+            #[serde(default)]
+            channel: Option<serde_json::Value>,
+            #[serde(default)]
+            protocol_versions: Option<serde_json::Value>,
+            #[serde(default)]
+            client_id: Option<String>,
+            #[serde(default)]
+            subscriptions: Vec<serde_json::Value>,
+        }
+        let words = params.and_then(|params| serde_json::from_str::<FirstWords>(params.get()).ok());
+        let Some(words) = words else { return false };
+        match method {
+            "initialize" => words.protocol_versions.is_some(),
+            "reconnect" => {
+                let is_ahp = |subscription: &serde_json::Value| match subscription.as_str() {
+                    Some(uri) => uri == ROOT || uri.starts_with("ahp-"),
+                    None => subscription.is_object(),
+                };
+                words.channel.is_some()
+                    || words.subscriptions.iter().any(is_ahp)
+                    || self.spoke_ahp(words.client_id.map(ClientId::from)).await
+            }
+            _ => false,
+        }
+    }
+
+    async fn spoke_ahp(&self, client: Option<ClientId>) -> bool {
+        let Some(client) = client else { return false };
+        // A host that is stopping says so by itself.
+        let known = self.host.0.sequencer.who_is(client).await.ok().flatten();
+        known.is_some_and(|known| matches!(known.dialect, Dialect::Ahp { .. }))
+    }
+}

@@ -1,0 +1,109 @@
+//! Older turns, wherever they are: in the published state, or in the chat's log.
+
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_tree::turns::Limit;
+
+use crate::host::Host;
+use crate::sequencer::{Found, Published, Stopped, Wanted};
+use crate::store::session_file::{self, LoadError};
+
+/// Turns that were asked for.
+pub(super) struct FoundTurns {
+    pub(super) session: SessionId,
+    pub(super) turns: Vec<Arc<Turn>>,
+    /// Whether there are older ones.
+    pub(super) older: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnsError {
+    #[error("there is no such chat")]
+    NoChat,
+    #[error("the session has no turn {0}")]
+    NoTurn(TurnId),
+    #[error(transparent)]
+    Unreadable(#[from] LoadError),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Where they are.
+enum Turns {
+    Here(FoundTurns),
+    /// In the chat's log, before a turn; `here` are those that come behind them.
+    Stored {
+        session: SessionId,
+        chat: ChatId,
+        before: Option<TurnId>,
+        here: Vec<Arc<Turn>>,
+    },
+}
+
+/// The `most` turns before a turn, or the last ones. The session is loaded already.
+pub(super) async fn find(
+    host: &Host,
+    wanted: Wanted,
+    before: Option<TurnId>,
+    most: usize,
+) -> Result<FoundTurns, TurnsError> {
+    let look = move |published: &Published, _| look(published, &wanted, before.as_ref(), most);
+    match host.0.sequencer.read(look).await?? {
+        Turns::Here(found) => Ok(found),
+        Turns::Stored { session, chat, before, here } => {
+            let limit = Limit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
+            let fs = host.0.env.sessions.as_ref();
+            let window = session_file::read_turns(fs, &session, &chat, before.as_ref(), limit).await?;
+            let turns = window.turns.into_iter().chain(here).collect();
+            Ok(FoundTurns { session, turns, older: window.older })
+        }
+    }
+}
+
+fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: usize) -> Result<Turns, TurnsError> {
+    let (session, chat) = match published.find(wanted).ok_or(TurnsError::NoChat)? {
+        Found::Root => return Err(TurnsError::NoChat),
+        Found::Whole(session) | Found::Session(session) => (session, session.main_chat().ok_or(TurnsError::NoChat)?),
+        Found::Chat(session, chat) => (session, chat),
+    };
+    let (id, chat_id) = (session.id.clone(), chat.id.clone());
+    let end = match before {
+        None => Some(chat.turns.len()),
+        // The active turn comes after all the others.
+        Some(before) if chat.active_turn(before).is_some() => Some(chat.turns.len()),
+        Some(before) => chat.position(before),
+    };
+    match end {
+        Some(end) if end >= most || !chat.has_older_turns => {
+            let start = end.saturating_sub(most);
+            let older = start > 0 || chat.has_older_turns;
+            Ok(Turns::Here(FoundTurns { session: id, turns: chat.turns[start..end].to_vec(), older }))
+        }
+        // Where older turns are stored, the first one here was read from there.
+        Some(end) => {
+            let before = chat.turns.first().map(|turn| turn.id.clone());
+            Ok(Turns::Stored { session: id, chat: chat_id, before, here: chat.turns[..end].to_vec() })
+        }
+        None if chat.has_older_turns => {
+            Ok(Turns::Stored { session: id, chat: chat_id, before: before.cloned(), here: Vec::new() })
+        }
+        None => Err(TurnsError::NoTurn(before.cloned().unwrap_or_else(|| "".into()))),
+    }
+}
+
+/// The newest turns that together have at most `bytes`, and the very newest whatever it has.
+pub(super) fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
+    let mut left = bytes;
+    let mut window = Vec::new();
+    for turn in turns.iter().rev() {
+        let json = encode(turn);
+        if json.len() > left && !window.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(json.len());
+        window.push(json);
+    }
+    window.reverse();
+    window
+}

@@ -1,0 +1,159 @@
+//! A web page beside the protocol: its files, and how a browser may keep and use them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+
+/// The file that stands for the page itself.
+const INDEX: &str = "index.html";
+
+/// The files of a web page. They are given to everybody who reaches the host, without a token: a page holds no data,
+/// it asks for them like any other client.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    assets: HashMap<Cow<'static, str>, Asset>,
+}
+
+/// One file of a page.
+#[derive(Clone, Debug)]
+pub struct Asset {
+    pub content: Bytes,
+    pub content_type: &'static str,
+    /// Differs whenever the content does. Letters, digits and `-`.
+    pub tag: Cow<'static, str>,
+    pub caching: Caching,
+}
+
+/// How long a browser may use its copy of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    /// It asks each time whether its copy still holds.
+    Revalidated,
+    /// For good: the name changes with the content.
+    Immutable,
+}
+
+impl Page {
+    /// A page of these files, each with its path as a browser asks for it, without the slash in front. `index.html` is
+    /// what `/` answers with.
+    pub fn new(assets: impl IntoIterator<Item = (Cow<'static, str>, Asset)>) -> Self {
+        Self { assets: assets.into_iter().collect() }
+    }
+
+    /// The answer to a request for a path; `None` where the page has no such file.
+    pub(super) fn answer(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+        let name = match path.strip_prefix('/')? {
+            "" => INDEX,
+            name => name,
+        };
+        self.assets.get(name).map(|asset| asset.answer(headers))
+    }
+}
+
+impl Asset {
+    fn answer(&self, request: &HeaderMap) -> Response {
+        let tag = format!("\"{}\"", self.tag);
+        let caching = match self.caching {
+            Caching::Revalidated => "no-cache",
+            Caching::Immutable => "public, max-age=31536000, immutable",
+        };
+        let mut response = if has_copy(request, &tag) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            ([(header::CONTENT_TYPE, self.content_type)], Body::from(self.content.clone())).into_response()
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            headers.insert(header::ETAG, tag);
+        }
+        response
+    }
+}
+
+/// Whether the browser says that it has the content of this tag already.
+fn has_copy(request: &HeaderMap, tag: &str) -> bool {
+    let values = request.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut known = values.flat_map(|value| value.split(',')).map(str::trim);
+    known.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
+}
+
+/// What a page of ours may do in a browser: run its own scripts and talk to its own host, nothing else. `'self'` covers
+/// the WebSocket of the same address. Every answer carries this, since a browser may show any of them as a page.
+const STRICT: [(HeaderName, HeaderValue); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static(
+            "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), magnetometer=(), \
+             microphone=(), midi=(), payment=(), publickey-credentials-get=(), screen-wake-lock=(), serial=(), usb=(), \
+             xr-spatial-tracking=()",
+        ),
+    ),
+];
+
+/// Adds the strict headers to an answer.
+pub(super) fn restrict(response: &mut Response) {
+    response.headers_mut().extend(STRICT);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Page {
+        let asset = |caching| Asset {
+            content: Bytes::from_static(b"content"),
+            content_type: "text/plain",
+            tag: "a1".into(),
+            caching,
+        };
+        Page::new([
+            ("index.html".into(), asset(Caching::Revalidated)),
+            ("assets/x-1.js".into(), asset(Caching::Immutable)),
+        ])
+    }
+
+    #[test]
+    fn only_files_of_the_page_are_answered() {
+        let is_there = |path| page().answer(path, &HeaderMap::new()).is_some();
+        assert!(is_there("/") && is_there("/index.html") && is_there("/assets/x-1.js"));
+        for path in ["", "index.html", "//", "/assets", "/assets/", "/assets/../index.html", "//index.html", "/x"] {
+            assert!(!is_there(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_copy_holds_as_long_as_its_tag_is_the_same() {
+        let status = |known: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in known {
+                headers.append(header::IF_NONE_MATCH, HeaderValue::from_str(value).unwrap());
+            }
+            let response = page().answer("/", &headers).unwrap();
+            assert_eq!(response.headers()[header::ETAG], "\"a1\"");
+            assert_eq!(response.headers()[header::CACHE_CONTROL], "no-cache");
+            response.status().as_u16()
+        };
+        for known in [&["\"a1\""][..], &["W/\"a1\""], &["*"], &["\"x\", \"a1\""], &["\"x\"", "\"a1\""]] {
+            assert_eq!(status(known), 304, "{known:?}");
+        }
+        for known in [&[][..], &["\"a2\""], &["a1"], &[""], &["\"a1"]] {
+            assert_eq!(status(known), 200, "{known:?}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What is served beside the protocol: a page, tickets, and the knowledge that nobody is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_agents::scripted::ScriptedAgent;
+use grove_host::server::{self, Access, Asset, Caching, Page, Serving, Token};
+use grove_host::{Config, Env, FrameLog, Host};
+use grove_testkit::Client;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::harness::Pipes;
+
+const ADDRESS: &str = "127.0.0.1:7000";
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+struct Served {
+    serving: Serving,
+    dial: mpsc::UnboundedSender<DuplexStream>,
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+}
+
+impl Served {
+    async fn start(config: Config, page: Option<Page>) -> Self {
+        let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
+        let (dial, pipes) = mpsc::unbounded_channel();
+        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        let listener = Box::new(Pipes(pipes));
+        let serving = match page {
+            Some(page) => server::serve_with_page(host, access, page, listener),
+            None => server::serve(host, access, listener),
+        };
+        Self { serving, dial }
+    }
+
+    fn dial(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        self.dial.send(far).unwrap();
+        near
+    }
+
+    async fn http(&self, line: &str, headers: &[&str]) -> Answer {
+        let mut stream = self.dial();
+        let mut head = format!("{line} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: close\r\n");
+        headers.iter().for_each(|header| head.push_str(&format!("{header}\r\n")));
+        stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    async fn client(&self, client_id: &str) -> Client {
+        let mut client =
+            Client::over(Box::new(self.dial()), &format!("ws://{ADDRESS}/ws?tkn={TOKEN}"), client_id).await;
+        client.initialize(&[]).await;
+        client
+    }
+
+    /// How long it takes until the host is idle.
+    async fn idle(&self, patience: Duration) -> Duration {
+        let since = Instant::now();
+        self.serving.idle(patience).await.unwrap();
+        since.elapsed()
+    }
+}
+
+fn page() -> Page {
+    let asset = |content: &'static str, content_type, tag: &'static str, caching| Asset {
+        content: content.into(),
+        content_type,
+        tag: tag.into(),
+        caching,
+    };
+    Page::new([
+        ("index.html".into(), asset("<p>é", "text/html; charset=utf-8", "i1", Caching::Revalidated)),
+        ("assets/index-abc.js".into(), asset("go()", "text/javascript; charset=utf-8", "j1", Caching::Immutable)),
+    ])
+}
+
+#[tokio::test]
+async fn a_page_is_served_with_its_type_its_tag_and_its_time() {
+    let host = Served::start(Config::default(), Some(page())).await;
+    for path in ["/", "/index.html", "/?a=b"] {
+        let answer = host.http(&format!("GET {path}"), &[]).await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, "<p>é"), "{path}");
+        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(answer.header("cache-control"), Some("no-cache"));
+        assert_eq!(answer.header("etag"), Some("\"i1\""));
+    }
+    let answer = host.http("GET /assets/index-abc.js", &[]).await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "go()"));
+    assert_eq!(answer.header("cache-control"), Some("public, max-age=31536000, immutable"));
+
+    for path in ["/", "/assets/index-abc.js"] {
+        let whole = host.http(&format!("GET {path}"), &[]).await;
+        let head = host.http(&format!("HEAD {path}"), &[]).await;
+        assert_eq!((head.status, head.body.as_str()), (200, ""));
+        for name in ["content-length", "content-type", "etag", "cache-control"] {
+            assert_eq!(head.header(name), whole.header(name), "{name}");
+        }
+        let tag = format!("If-None-Match: {}", whole.header("etag").unwrap());
+        let same = host.http(&format!("GET {path}"), &[&tag]).await;
+        assert_eq!((same.status, same.body.as_str()), (304, ""));
+        assert_eq!(same.header("etag"), whole.header("etag"));
+        assert_eq!(same.header("cache-control"), whole.header("cache-control"));
+    }
+
+    for path in ["/assets/index-abd.js", "/assets", "/assets/", "/assets/../index.html", "/%69ndex.html", "//"] {
+        assert_eq!(host.http(&format!("GET {path}"), &[]).await.status, 404, "{path}");
+    }
+    assert_eq!(host.http("POST /assets/index-abc.js", &[]).await.status, 404);
+    assert_eq!(host.http("POST /", &[]).await.status, 405);
+    assert_eq!(host.http("GET /", &["Origin: http://evil.example"]).await.status, 403);
+}
+
+#[tokio::test]
+async fn every_answer_tells_a_browser_to_be_strict() {
+    let host = Served::start(Config::default(), Some(page())).await;
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    for (line, status) in [
+        ("GET /", 200),
+        ("HEAD /", 200),
+        ("GET /assets/index-abc.js", 200),
+        ("GET /nothing", 404),
+        ("GET /healthz", 200),
+        ("POST /ticket", 403),
+        ("GET /ws", 403),
+    ] {
+        let answer = host.http(line, &[]).await;
+        assert_eq!(answer.status, status, "{line}");
+        assert_eq!(answer.header("content-security-policy"), Some(policy), "{line}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+        assert_eq!(answer.header("cross-origin-opener-policy"), Some("same-origin"));
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"));
+        assert!(answer.header("permissions-policy").unwrap().contains("camera=()"));
+    }
+}
+
+#[tokio::test]
+async fn a_host_without_a_page_speaks_websocket_only() {
+    let host = Served::start(Config::default(), None).await;
+    assert_eq!(host.http("GET /", &[]).await.status, 403);
+    assert_eq!(host.http("GET /", &[&format!("Authorization: Bearer {TOKEN}")]).await.status, 426);
+    assert_eq!(host.http("GET /index.html", &[]).await.status, 404);
+    let url = format!("ws://{ADDRESS}/?tkn={TOKEN}");
+    Client::over(Box::new(host.dial()), &url, "a").await.initialize(&[]).await;
+    let with_page = Served::start(Config::default(), Some(page())).await;
+    Client::over(Box::new(with_page.dial()), &url, "a").await.initialize(&[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_is_idle_when_nobody_used_it_for_a_while() {
+    let minute = Duration::from_secs(60);
+    let host = Served::start(Config::default(), None).await;
+    assert_eq!(host.idle(minute).await, minute, "nobody ever came");
+
+    let mut client = host.client("a").await;
+    client.ready_session("scripted:/s").await;
+    let within = async |time| tokio::time::timeout(time, host.serving.idle(minute)).await;
+    // A client that answers no ping is gone after 90 s.
+    assert!(within(Duration::from_secs(85)).await.is_err(), "somebody is connected");
+    client.settle().await;
+
+    // A turn goes on when nobody looks.
+    client.script("scripted:/s", "t", json!([{"say": "x"}, {"sleepMs": 300_000}, {"say": "y"}])).await;
+    client.until(|client| client.session("scripted:/s").active_turn.is_some()).await;
+    drop(client);
+    let took = host.idle(minute).await;
+    assert!(took >= minute * 6 && took < minute * 6 + Duration::from_secs(15), "{took:?}");
+
+    // One that waits for a person is a turn as well.
+    let mut client = host.client("a").await;
+    client.subscribe("scripted:/s").await.unwrap();
+    client.script("scripted:/s", "u", json!([{"tool": {"name": "rm", "permission": "shell"}}])).await;
+    client.settle().await;
+    drop(client);
+    assert!(within(minute * 10).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_came_and_went_between_two_looks_was_there() {
+    let minute = Duration::from_secs(60);
+    let host = Served::start(Config::default(), None).await;
+    let visits = async {
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            drop(host.client("a").await);
+        }
+    };
+    let (took, ()) = tokio::join!(host.idle(minute), visits);
+    assert!(took >= minute * 6 && took < minute * 7, "{took:?}");
+    // To ask how it is, is no use.
+    let asked = async {
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            host.http("GET /healthz", &[&format!("Authorization: Bearer {TOKEN}")]).await;
+        }
+    };
+    let (took, ()) = tokio::join!(host.idle(minute), asked);
+    assert_eq!(took, minute);
+}
+
+#[tokio::test]
+async fn frames_of_both_directions_are_logged_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frames.jsonl");
+    let log = FrameLog::append_to(&path).unwrap();
+    let host = Served::start(Config { frame_log: Some(log.clone()), ..Config::default() }, None).await;
+    let mut client = host.client("a").await;
+    client.ready_session("scripted:/s").await;
+    client.run_script("scripted:/s", "t", json!([{"say": "hello", "chunks": 5}])).await;
+    let _other = host.client("b").await;
+    log.written().await;
+    let lines: Vec<Value> =
+        std::fs::read_to_string(&path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |connection: &str, direction: &str| -> Vec<&Value> {
+        let about = |line: &&Value| {
+            let about = &line["_ahpLog"];
+            assert!(about["ts"].as_str().unwrap().ends_with('Z') && about["transport"] == "ws");
+            about["connectionId"] == connection && about["dir"] == direction
+        };
+        lines.iter().filter(about).collect()
+    };
+    let methods: Vec<&str> = of("1", "c2s").iter().map(|line| line["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["initialize", "createSession", "subscribe", "dispatchAction"]);
+    let sent = of("1", "s2c");
+    assert_eq!(sent[0]["id"], of("1", "c2s")[0]["id"], "the answer");
+    let deltas: String =
+        sent.iter().filter_map(|line| line["params"]["envelope"]["action"]["content"].as_str()).collect();
+    assert_eq!(deltas, "hello");
+    let seqs: Vec<u64> = sent.iter().filter_map(|line| line["params"]["envelope"]["serverSeq"].as_u64()).collect();
+    assert_eq!(seqs, client.envelopes.iter().map(|envelope| envelope.server_seq).collect::<Vec<_>>());
+    assert_eq!(of("2", "c2s").len(), 1);
+}
