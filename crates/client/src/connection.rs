@@ -1,0 +1,344 @@
+//! One connection: reads what the host sends, in its order, and writes what is queued.
+//!
+//! Both halves run in one task and neither waits for the other: a host that does not read cannot keep this side from
+//! reading. Nothing here waits for a consumer either: states are changed in place, followers that are slow miss
+//! changes and are told so, and answers go to whoever waits for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use grove_wire::jsonrpc::{self, CallError, Calls, ErrorObject, Frame, Message as Rpc};
+use grove_wire::v1::close_code;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at};
+use tokio_tungstenite::tungstenite::protocol::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Bytes, Error as SocketError, Utf8Bytes};
+
+use crate::dialect::{Dialect, Incoming, method};
+use crate::driver::Closing;
+use crate::error::{ConnectError, RequestError};
+use crate::options::{Direction, FrameLog};
+use crate::shared::{Line, Purpose, Shared, Tracked};
+use crate::transport::{OpenError, Socket};
+
+/// Told when the first connection is there, or why it is not.
+pub(crate) type First = Option<oneshot::Sender<Result<(), ConnectError>>>;
+
+/// Why a connection ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    ByUs,
+    TakenOver,
+    NotOpened(OpenError),
+    /// The host does not take this client.
+    Refused(ErrorObject),
+    /// The host said something that is not understood: states cannot be trusted.
+    Confused(String),
+    Lost(String),
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::ByUs => f.write_str("this client was closed"),
+            End::TakenOver => f.write_str("another connection took over"),
+            End::NotOpened(error) => error.fmt(f),
+            End::Refused(error) => error.fmt(f),
+            End::Confused(why) => write!(f, "the host was not understood: {why}"),
+            End::Lost(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<SocketError> for End {
+    fn from(error: SocketError) -> Self {
+        End::Lost(format!("the connection broke: {error}"))
+    }
+}
+
+/// Serves a socket until either side ends it. `closing` says when this side wants to.
+pub(crate) async fn serve<D: Dialect>(
+    shared: &Arc<Shared<D>>,
+    socket: Socket,
+    log: Option<&FrameLog>,
+    afresh: bool,
+    mut closing: Closing,
+    first: &mut First,
+) -> End {
+    let (sink, stream) = socket.split();
+    let (frames, queue) = mpsc::unbounded_channel();
+    let (tracked, new) = mpsc::unbounded_channel();
+    let calls = Arc::new(Calls::new(shared.limits.open_requests));
+    let line = Line { frames, calls: calls.clone(), tracked };
+    if let Err(error) = shared.greet(&line, afresh) {
+        return End::Lost(error.to_string());
+    }
+    let reader = Reader { shared, line, new, open: FuturesUnordered::new(), attached: false, first, log };
+    let writer = Writer { sink, queue, log, pings: shared.limits.silence / 3 };
+    let end = tokio::select! {
+        end = reader.run(stream) => end,
+        end = writer.run(closing.clone()) => end,
+        // Only where the writer is stuck and cannot say farewell.
+        () = async {
+            closing.wait().await;
+            sleep(shared.limits.farewell).await;
+        } => End::ByUs,
+    };
+    calls.close();
+    end
+}
+
+struct Reader<'a, D: Dialect> {
+    shared: &'a Arc<Shared<D>>,
+    line: Line,
+    /// Requests whose answers are dealt with here, before they are among the open ones.
+    new: mpsc::UnboundedReceiver<Tracked>,
+    open: FuturesUnordered<BoxFuture<'static, Answered>>,
+    /// Whether the host has taken this client.
+    attached: bool,
+    first: &'a mut First,
+    log: Option<&'a FrameLog>,
+}
+
+/// A request that is dealt with here, with its answer.
+type Answered = (Purpose, Answer);
+
+enum Answer {
+    Came(Result<Box<RawValue>, CallError>),
+    TimedOut,
+}
+
+impl<D: Dialect> Reader<'_, D> {
+    async fn run(mut self, mut stream: SplitStream<Socket>) -> End {
+        let silence = self.shared.limits.silence;
+        let mut heard = Instant::now();
+        let mut sweep = ticks(self.shared.limits.answer / 4);
+        loop {
+            let step = tokio::select! {
+                biased;
+                Some(answered) = self.open.next(), if !self.open.is_empty() => self.answered(answered),
+                Some(tracked) = self.new.recv() => {
+                    self.open(tracked);
+                    Ok(())
+                }
+                message = timeout_at(heard + silence, stream.next()) => {
+                    heard = Instant::now();
+                    match message {
+                        Ok(message) => self.received(message),
+                        Err(_) => Err(End::Lost(format!("the host was silent for {silence:?}"))),
+                    }
+                }
+                _ = sweep.tick() => {
+                    self.shared.sweep();
+                    Ok(())
+                }
+            };
+            if let Err(end) = step {
+                return end;
+            }
+        }
+    }
+
+    fn received(&mut self, message: Option<Result<Message, SocketError>>) -> Result<(), End> {
+        match message {
+            Some(Ok(Message::Text(text))) => self.frame(&text),
+            Some(Ok(Message::Close(frame))) => Err(closed(frame)),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_))) => Ok(()),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(End::Lost("the connection broke".to_owned())),
+        }
+    }
+
+    fn frame(&mut self, text: &str) -> Result<(), End> {
+        if let Some(log) = self.log {
+            log.note(Direction::FromHost, text);
+        }
+        match jsonrpc::parse(text).map_err(|error| End::Confused(error.message))? {
+            Frame::Single(message) => self.message(message),
+            Frame::Batch(messages) => messages.into_iter().try_for_each(|message| self.message(message)),
+        }
+    }
+
+    fn message(&mut self, message: Result<Rpc<'_>, jsonrpc::Invalid>) -> Result<(), End> {
+        match message {
+            Ok(Rpc::Notification { method, params }) => self.notified(&method, params.unwrap_or(RawValue::NULL)),
+            Ok(Rpc::Response { id, outcome }) => {
+                if !self.line.calls.settle(&id, outcome) {
+                    tracing::debug!(id = id.as_json(), "an answer came that nobody waits for");
+                }
+                self.settled()
+            }
+            Ok(Rpc::Request(request)) => {
+                let answer = match request.method.as_ref() {
+                    method::PING => jsonrpc::response_raw(&request.id, "null"),
+                    other => jsonrpc::error(Some(&request.id), &ErrorObject::unknown_method(other)),
+                };
+                self.line.send(answer).map_err(|error| End::Lost(error.to_string()))
+            }
+            Err(invalid) => Err(End::Confused(invalid.error.message)),
+        }
+    }
+
+    fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), End> {
+        let incoming = self.shared.dialect.notified(method, params);
+        match incoming.map_err(|error| End::Confused(format!("{method}: {error}")))? {
+            // What comes before the handshake is over belongs to no state.
+            Incoming::Action(envelope) if self.attached => self.shared.take_action(envelope),
+            Incoming::Action(_) => {}
+            Incoming::List(news) => self.shared.take_news(news),
+            Incoming::Other => self.shared.take_notification(method, params),
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, tracked: Tracked) {
+        let Tracked { purpose, call } = tracked;
+        let limit = self.shared.limits.answer;
+        self.open.push(Box::pin(async move {
+            let answer = timeout(limit, call.answer()).await.map_or(Answer::TimedOut, Answer::Came);
+            (purpose, answer)
+        }));
+    }
+
+    /// Deals with the answer that just came, if it is one of those that have their place among the actions.
+    fn settled(&mut self) -> Result<(), End> {
+        while let Ok(tracked) = self.new.try_recv() {
+            self.open(tracked);
+        }
+        // The answer lies there already, so this waits for nothing.
+        while let Some(Some(answered)) = self.open.next().now_or_never() {
+            self.answered(answered)?;
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, (purpose, answer): Answered) -> Result<(), End> {
+        let shared = self.shared;
+        let not_understood = |method: &str, error| End::Confused(format!("the answer to {method}: {error}"));
+        match purpose {
+            Purpose::Initialize { resources } => {
+                let result = handshake(method::INITIALIZE, answer)?.map_err(End::Refused)?;
+                let initialized = shared.dialect.initialized(&result);
+                let initialized = initialized.map_err(|error| not_understood(method::INITIALIZE, error))?;
+                shared.initialized(initialized, &resources, &self.line);
+                self.attach();
+            }
+            Purpose::Reconnect { resources } => match handshake(method::RECONNECT, answer)? {
+                Ok(result) => {
+                    let reconnected = shared.dialect.reconnected(&result);
+                    let reconnected = reconnected.map_err(|error| not_understood(method::RECONNECT, error))?;
+                    shared.reconnected(reconnected, &resources, &self.line);
+                    self.attach();
+                }
+                // The host does not know this client any more, or cannot say what it missed.
+                Err(error) => {
+                    tracing::debug!(%error, "the host does not let this client come back; it begins afresh");
+                    shared.greet(&self.line, true).map_err(|error| End::Lost(error.to_string()))?;
+                }
+            },
+            Purpose::Subscribe(uri) => {
+                let method = method::SUBSCRIBE;
+                let snapshot = request(method, answer).and_then(|result| {
+                    let not_understood = |error| RequestError::NotUnderstood { method: method.to_owned(), error };
+                    shared.dialect.subscribed(&uri, &result).map_err(not_understood)
+                });
+                shared.subscribed(&uri, snapshot);
+            }
+            Purpose::List => shared.listed(&self.line, request(method::LIST_SESSIONS, answer)),
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self) {
+        self.attached = true;
+        if let Some(first) = self.first.take() {
+            // Whoever wanted to connect may have changed their mind; then `closing` says so.
+            first.send(Ok(())).ok();
+        }
+    }
+}
+
+/// The answer to a first message: a result, or the host's refusal.
+fn handshake(method: &str, answer: Answer) -> Result<Result<Box<RawValue>, ErrorObject>, End> {
+    match answer {
+        Answer::Came(Ok(result)) => Ok(Ok(result)),
+        Answer::Came(Err(CallError::Refused(error))) => Ok(Err(error)),
+        Answer::Came(Err(error)) => Err(End::Lost(error.to_string())),
+        Answer::TimedOut => Err(End::Lost(format!("{method} was not answered in time"))),
+    }
+}
+
+fn request(method: &str, answer: Answer) -> Result<Box<RawValue>, RequestError> {
+    match answer {
+        Answer::Came(answer) => answer.map_err(|error| RequestError::new(method, error)),
+        Answer::TimedOut => Err(RequestError::TimedOut { method: method.to_owned() }),
+    }
+}
+
+fn closed(frame: Option<CloseFrame>) -> End {
+    match frame {
+        Some(frame) if u16::from(frame.code) == close_code::TAKEN_OVER => End::TakenOver,
+        Some(frame) => End::Lost(format!("the host closed the connection: {} ({})", frame.reason, frame.code)),
+        None => End::Lost("the host closed the connection".to_owned()),
+    }
+}
+
+struct Writer<'a> {
+    sink: SplitSink<Socket, Message>,
+    queue: mpsc::UnboundedReceiver<String>,
+    log: Option<&'a FrameLog>,
+    pings: Duration,
+}
+
+impl Writer<'_> {
+    async fn run(mut self, mut closing: Closing) -> End {
+        match self.write(&mut closing).await {
+            Ok(()) => End::ByUs,
+            Err(error) => error.into(),
+        }
+    }
+
+    async fn write(&mut self, closing: &mut Closing) -> Result<(), SocketError> {
+        let mut pings = ticks(self.pings);
+        loop {
+            tokio::select! {
+                biased;
+                frame = self.queue.recv() => {
+                    let Some(frame) = frame else { return Ok(()) };
+                    self.feed(frame).await?;
+                    while let Ok(frame) = self.queue.try_recv() {
+                        self.feed(frame).await?;
+                    }
+                    self.sink.flush().await?;
+                }
+                () = closing.wait() => {
+                    let farewell = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() };
+                    return self.sink.send(Message::Close(Some(farewell))).await;
+                }
+                _ = pings.tick() => self.sink.send(Message::Ping(Bytes::new())).await?,
+            }
+        }
+    }
+
+    async fn feed(&mut self, frame: String) -> Result<(), SocketError> {
+        if let Some(log) = self.log {
+            log.note(Direction::ToHost, &frame);
+        }
+        self.sink.feed(Message::text(frame)).await
+    }
+}
+
+/// Ticks that begin after the first period, and never hurry to make up for lost ones.
+fn ticks(period: Duration) -> tokio::time::Interval {
+    let period = period.max(Duration::from_millis(1));
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.reset();
+    ticks
+}

@@ -1,0 +1,349 @@
+//! The Agent Host Protocol 1.0: the root, sessions, chats, and watches on files.
+
+use grove_wire::ahp::action::is_client_dispatchable;
+use grove_wire::ahp::uri::{Channel, ChatName};
+use grove_wire::ahp::{
+    self, Action, ActionEnvelope, Implementation, Method, Notification, NotificationMethod, PartialSessionSummary,
+    ROOT, SessionAction, SessionSummary, Version,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    Addressed, Command, Dialect, Envelope, Incoming, Initialized, ListNews, Model, Origin, Page, Reconnected, Snapshot,
+    Unsupported,
+};
+
+/// The state of any channel.
+pub use grove_wire::ahp::SnapshotState as State;
+
+/// The Agent Host Protocol.
+///
+/// Channels are named by whoever subscribes. A host answers in the spelling that it is asked in, so a client should
+/// stay with one spelling for each session: the one that the list has.
+#[derive(Clone, Debug)]
+pub struct Ahp {
+    /// The versions that are offered, the preferred one first.
+    pub versions: Vec<Version>,
+    /// Which program this is. It is for people.
+    pub info: Option<Implementation>,
+    /// How many sessions a page of the list has. `None`: as many as the host likes.
+    pub list_page: Option<u64>,
+}
+
+impl Default for Ahp {
+    fn default() -> Self {
+        let info = Implementation {
+            name: "grove-client".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            title: None,
+        };
+        Self { versions: vec![ahp::version::CURRENT], info: Some(info), list_page: None }
+    }
+}
+
+/// What a host says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    pub version: Version,
+    pub info: Option<Implementation>,
+    pub default_directory: Option<String>,
+    /// What makes a client ask for completions.
+    pub completion_triggers: Vec<String>,
+}
+
+impl Model for Ahp {
+    type State = State;
+    type Action = Action;
+
+    fn reduce(state: &mut State, action: &Action) {
+        ahp::reduce::reduce(state, action);
+    }
+}
+
+impl Dialect for Ahp {
+    /// An action names no channel, so what is asked for is the action itself.
+    type Change = Action;
+    type Server = Server;
+    type Summary = SessionSummary;
+    type Patch = Box<PartialSessionSummary>;
+
+    fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize {
+        ahp::InitializeParams {
+            channel: ROOT.to_owned(),
+            protocol_versions: self.versions.iter().map(ToString::to_string).collect(),
+            client_id: client_id.to_owned(),
+            client_info: self.info.clone(),
+            initial_subscriptions: Some(resources.to_vec()),
+            ..ahp::InitializeParams::default()
+        }
+    }
+
+    fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>> {
+        let result: ahp::InitializeResult = serde_json::from_str(result.get())?;
+        let version: Version = result.protocol_version.parse().map_err(serde::de::Error::custom)?;
+        if !self.versions.contains(&version) {
+            return Err(serde::de::Error::custom(format!("it answers in version {version}, which was not offered")));
+        }
+        Ok(Initialized {
+            server: Server {
+                version,
+                info: result.server_info,
+                default_directory: result.default_directory,
+                completion_triggers: result.completion_trigger_characters.unwrap_or_default(),
+            },
+            server_seq: result.server_seq,
+            snapshots: result.snapshots.into_iter().map(snapshot).collect(),
+        })
+    }
+
+    fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize {
+        ahp::ReconnectWithWatermark {
+            channel: Some(ROOT.to_owned()),
+            client_id: client_id.to_owned(),
+            last_seen_server_seq: seen,
+            subscriptions: resources.to_vec(),
+            ..ahp::ReconnectWithWatermark::default()
+        }
+    }
+
+    fn reconnected(&self, result: &RawValue) -> serde_json::Result<Reconnected<Self>> {
+        // A tagged enum could not keep its contents raw.
+        #[derive(Deserialize)]
+        struct Answer<'a> {
+            #[serde(borrow)]
+            actions: Option<Vec<ActionEnvelope<&'a RawValue>>>,
+            #[serde(default)]
+            missing: Vec<String>,
+            snapshots: Option<Vec<ahp::Snapshot>>,
+        }
+        let answer: Answer<'_> = serde_json::from_str(result.get())?;
+        match (answer.actions, answer.snapshots) {
+            (Some(actions), None) => {
+                let envelopes = actions.into_iter().map(envelope).collect::<Result<_, _>>()?;
+                Ok(Reconnected::Replay { envelopes, missing: answer.missing })
+            }
+            (None, Some(snapshots)) => Ok(Reconnected::Snapshots(snapshots.into_iter().map(snapshot).collect())),
+            (Some(_), Some(_)) | (None, None) => Err(serde::de::Error::custom("neither a replay nor snapshots")),
+        }
+    }
+
+    fn subscribe(&self, resource: &str) -> impl Serialize {
+        ahp::SubscribeParams { channel: resource.to_owned(), ..ahp::SubscribeParams::default() }
+    }
+
+    fn subscribed(&self, resource: &str, result: &RawValue) -> serde_json::Result<Snapshot<State>> {
+        let result: ahp::SubscribeResult = serde_json::from_str(result.get())?;
+        let stateless = || serde::de::Error::custom(format!("{resource} has no state, so there is nothing to keep"));
+        result.snapshot.map(snapshot).ok_or_else(stateless)
+    }
+
+    fn unsubscribe(&self, resource: &str) -> impl Serialize {
+        ahp::UnsubscribeParams { channel: resource.to_owned() }
+    }
+
+    fn address(&self, server: &Server, resource: &str, action: Action) -> Result<Action, Unsupported> {
+        let what = || action.kind().to_owned();
+        if !is_client_dispatchable(action.kind()) {
+            return Err(Unsupported::ByClients { what: what() });
+        }
+        if !ahp::version::knows(server.version, action.kind()) {
+            return Err(Unsupported::ByVersion { what: what(), version: server.version.to_string() });
+        }
+        if !belongs(&action, resource) {
+            return Err(Unsupported::ByResource { what: what(), resource: resource.to_owned() });
+        }
+        Ok(action)
+    }
+
+    fn dispatch(&self, resource: &str, client_seq: u64, action: &Action) -> impl Serialize {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            channel: String,
+            client_seq: u64,
+            action: &'a Action,
+        }
+        Params { channel: resource.to_owned(), client_seq, action }
+    }
+
+    fn list(&self, cursor: Option<&str>) -> impl Serialize {
+        ahp::ListSessionsParams {
+            channel: ROOT.to_owned(),
+            limit: self.list_page,
+            cursor: cursor.map(ToOwned::to_owned),
+            ..ahp::ListSessionsParams::default()
+        }
+    }
+
+    fn listed(&self, result: &RawValue) -> serde_json::Result<Page<SessionSummary>> {
+        let result: ahp::ListSessionsResult = serde_json::from_str(result.get())?;
+        Ok(Page { rows: result.items, next: result.next_cursor })
+    }
+
+    fn listed_as(summary: &SessionSummary) -> &str {
+        &summary.resource
+    }
+
+    fn patch(summary: &mut SessionSummary, patch: &Box<PartialSessionSummary>) {
+        // All fields by name: one that is added must be thought of here.
+        let PartialSessionSummary {
+            provider,
+            title,
+            status,
+            activity,
+            origin,
+            project,
+            working_directories,
+            annotations,
+            resource: _,
+            created_at,
+            modified_at,
+            changes,
+            meta,
+            chats,
+            default_chat,
+        } = &**patch;
+        assign(&mut summary.provider, provider);
+        assign(&mut summary.title, title);
+        assign(&mut summary.status, status);
+        set(&mut summary.activity, activity);
+        set(&mut summary.origin, origin);
+        set(&mut summary.project, project);
+        set(&mut summary.working_directories, working_directories);
+        set(&mut summary.annotations, annotations);
+        assign(&mut summary.created_at, created_at);
+        assign(&mut summary.modified_at, modified_at);
+        set(&mut summary.changes, changes);
+        set(&mut summary.meta, meta);
+        set(&mut summary.chats, chats);
+        set(&mut summary.default_chat, default_chat);
+    }
+
+    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<Incoming<Self>> {
+        if method == ahp::notify::ACTION {
+            return envelope(serde_json::from_str(params.get())?).map(Incoming::Action);
+        }
+        let Some(method) = NotificationMethod::named(method) else { return Ok(Incoming::Other) };
+        Ok(match Notification::parse(method, params.get())? {
+            Notification::SessionAdded(params) => Incoming::List(ListNews::Added(params.summary)),
+            Notification::SessionRemoved(params) => Incoming::List(ListNews::Removed(params.session)),
+            Notification::SessionSummaryChanged(params) => {
+                Incoming::List(ListNews::Changed { session: params.session, patch: Box::new(params.changes) })
+            }
+            Notification::Progress(_) | Notification::AuthRequired(_) => Incoming::Other,
+        })
+    }
+
+    fn list_resource(&self) -> Option<&str> {
+        Some(ROOT)
+    }
+
+    fn goes_with(&self, session: &str, row: Option<&SessionSummary>, resource: &str) -> bool {
+        let chats = row.and_then(|row| row.chats.as_ref()).into_iter().flatten();
+        session == resource || is_part_of(session, resource) || chats.into_iter().any(|chat| chat.resource == resource)
+    }
+
+    fn removed(action: &Action) -> Option<&str> {
+        match action {
+            Action::Session(SessionAction::ChatRemoved(removed)) => Some(&removed.chat),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a name says by itself that it is a session's, or of one of its chats, whatever way each is spelled.
+fn is_part_of(session: &str, resource: &str) -> bool {
+    let Some(Channel::Session(session)) = Channel::parse(session) else { return false };
+    match Channel::parse(resource) {
+        Some(Channel::Session(name) | Channel::Chat(ChatName::Main(name) | ChatName::Of(name, _))) => {
+            name.id == session.id
+        }
+        // A main chat has its session's id.
+        Some(Channel::Chat(ChatName::ById(chat))) => chat.as_str() == session.id.as_str(),
+        Some(Channel::Root | Channel::ResourceWatch(_)) | None => false,
+    }
+}
+
+/// Whether an action may go to a channel of that name. Only names that say what they are are told apart.
+fn belongs(action: &Action, resource: &str) -> bool {
+    match (Channel::parse(resource), action) {
+        (Some(Channel::Root), action) => matches!(action, Action::Root(_)),
+        // A session may be renamed on its chat's channel.
+        (Some(Channel::Chat(_)), action) => matches!(action, Action::Chat(_) | Action::Session(_)),
+        (Some(Channel::ResourceWatch(_)), _) => false,
+        // Terminals and changesets have names that look like a session's.
+        (Some(Channel::Session(_)) | None, action) => !matches!(action, Action::Root(_) | Action::Chat(_)),
+    }
+}
+
+fn assign<T: Clone>(field: &mut T, said: &Option<T>) {
+    if let Some(said) = said {
+        field.clone_from(said);
+    }
+}
+
+fn set<T: Clone>(field: &mut Option<T>, said: &Option<T>) {
+    if said.is_some() {
+        field.clone_from(said);
+    }
+}
+
+fn snapshot(snapshot: ahp::Snapshot) -> Snapshot<State> {
+    Snapshot { resource: snapshot.resource, state: snapshot.state, from_seq: snapshot.from_seq }
+}
+
+fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<Envelope<Action>> {
+    let content = match Action::parse(raw.action.get()) {
+        Ok(Action::Unknown(_)) => None,
+        Ok(action) => Some(Addressed { resource: raw.channel, action }),
+        // What is refused may be anything, and changes nothing.
+        Err(_) if raw.rejection_reason.is_some() => None,
+        Err(error) => return Err(serde::de::Error::custom(error)),
+    };
+    let origin = raw.origin.map(|origin| Origin { client_id: origin.client_id, client_seq: origin.client_seq });
+    Ok(Envelope { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
+}
+
+/// Ends a session, and everything in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DisposeSession {
+    pub channel: String,
+}
+
+/// Ends a chat.
+#[derive(Clone, Debug, Serialize)]
+pub struct DisposeChat {
+    pub channel: String,
+}
+
+/// Says which method a request's params belong to, and what it is answered with.
+macro_rules! commands {
+    ($($params:ty => $method:ident, $answer:ty;)*) => {$(
+        impl Command<Ahp> for $params {
+            const METHOD: &'static str = Method::$method.as_str();
+            type Answer = $answer;
+        }
+    )*};
+}
+
+commands! {
+    ahp::ListSessionsParams => ListSessions, ahp::ListSessionsResult;
+    ahp::CreateSessionParams => CreateSession, ();
+    DisposeSession => DisposeSession, ();
+    ahp::CreateChatParams => CreateChat, ();
+    DisposeChat => DisposeChat, ();
+    ahp::FetchTurnsParams => FetchTurns, ahp::EmptyResult;
+    ahp::CompletionsParams => Completions, ahp::CompletionsResult;
+    ahp::ResolveSessionConfigParams => ResolveSessionConfig, ahp::ResolveSessionConfigResult;
+    ahp::SessionConfigCompletionsParams => SessionConfigCompletions, ahp::SessionConfigCompletionsResult;
+    ahp::AuthenticateParams => Authenticate, ahp::EmptyResult;
+    ahp::ResourceReadParams => ResourceRead, ahp::ResourceReadResult;
+    ahp::ResourceListParams => ResourceList, ahp::ResourceListResult;
+    ahp::ResourceResolveParams => ResourceResolve, ahp::ResourceResolveResult;
+    ahp::ResourceRequestParams => ResourceRequest, ahp::EmptyResult;
+    ahp::CreateResourceWatchParams => CreateResourceWatch, ahp::CreateResourceWatchResult;
+}
+
+#[cfg(test)]
+mod tests;

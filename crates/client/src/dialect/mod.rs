@@ -1,0 +1,210 @@
+//! What a protocol must say of itself so that this crate can speak it.
+//!
+//! A [`Model`] is the pure half: states, actions, and how an action changes a state; reconciliation needs nothing else.
+//! A [`Dialect`] is the wire half: what the params of a request look like, and what is made of an answer. The names of
+//! the messages that every dialect has are in [`method`].
+
+pub mod ahp;
+pub mod v1;
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::sessions::SessionList;
+
+/// The names of the messages that every dialect has.
+pub mod method {
+    pub const INITIALIZE: &str = "initialize";
+    pub const RECONNECT: &str = "reconnect";
+    pub const PING: &str = "ping";
+    pub const SUBSCRIBE: &str = "subscribe";
+    pub const UNSUBSCRIBE: &str = "unsubscribe";
+    pub const DISPATCH_ACTION: &str = "dispatchAction";
+    pub const LIST_SESSIONS: &str = "listSessions";
+}
+
+/// States, and the actions that change them.
+pub trait Model: 'static {
+    /// The state of any resource that there is. Where resources differ in kind, an enum.
+    type State: Clone + Debug + PartialEq + Send;
+    /// What changes a state.
+    type Action: Clone + Debug + Send + Sync;
+
+    /// Changes a state in place. What does not fit changes nothing.
+    fn reduce(state: &mut Self::State, action: &Self::Action);
+}
+
+/// A protocol between a client and a host.
+///
+/// A value of it holds what this side says of itself: which versions it offers, and whatever else its `initialize`
+/// carries.
+pub trait Dialect: Model + Debug + Send + Sync + Sized {
+    /// What a caller asks of a resource; an [action](Model::Action) once it is addressed.
+    type Change: Send;
+    /// What the host said of itself: its version, and what follows from it.
+    type Server: Clone + Debug + Send + Sync;
+    /// A session's row in the list.
+    type Summary: Clone + Debug + PartialEq + Send;
+    /// What changes such a row.
+    type Patch: Clone + Debug + Send;
+
+    /// Params of `initialize`.
+    fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize;
+    fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>>;
+
+    /// Params of `reconnect`.
+    fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize;
+    fn reconnected(&self, result: &RawValue) -> serde_json::Result<Reconnected<Self>>;
+
+    /// Params of `subscribe`.
+    fn subscribe(&self, resource: &str) -> impl Serialize;
+    fn subscribed(&self, resource: &str, result: &RawValue) -> serde_json::Result<Snapshot<Self::State>>;
+
+    /// Params of `unsubscribe`.
+    fn unsubscribe(&self, resource: &str) -> impl Serialize {
+        self.subscribe(resource)
+    }
+
+    /// Addresses a change to a resource, where this client may ask that of this host. Otherwise nothing is sent.
+    fn address(&self, server: &Self::Server, resource: &str, change: Self::Change)
+    -> Result<Self::Action, Unsupported>;
+    /// Params of `dispatchAction`.
+    fn dispatch(&self, resource: &str, client_seq: u64, action: &Self::Action) -> impl Serialize;
+
+    /// Params of `listSessions`. `cursor` is where the page before ended.
+    fn list(&self, cursor: Option<&str>) -> impl Serialize;
+    fn listed(&self, result: &RawValue) -> serde_json::Result<Page<Self::Summary>>;
+    /// The session that a row is about.
+    fn listed_as(summary: &Self::Summary) -> &str;
+    fn patch(summary: &mut Self::Summary, patch: &Self::Patch);
+
+    /// What a notification of the host means.
+    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<Incoming<Self>>;
+
+    /// The one spelling of a resource's URI that this client uses.
+    fn canonical<'a>(&self, resource: &'a str) -> &'a str {
+        resource
+    }
+
+    /// The resource that must be subscribed to hear what becomes of the session list, where there is one.
+    fn list_resource(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether a resource goes with a session. `row` is what the list said of it, where there is a list.
+    fn goes_with(&self, session: &str, _row: Option<&Self::Summary>, resource: &str) -> bool {
+        session == resource
+    }
+
+    /// The resource that is not there any more after an action of another.
+    fn removed(_action: &Self::Action) -> Option<&str> {
+        None
+    }
+
+    /// Whether a list that was fetched after a replay shows that a resource is gone. A dialect whose replay names what
+    /// is missing need not look.
+    fn is_gone(&self, _resource: &str, _list: &SessionList<Self>) -> bool {
+        false
+    }
+}
+
+/// A request of a dialect, with the type of its answer.
+pub trait Command<D: Dialect>: Serialize + Send + Sync {
+    const METHOD: &'static str;
+    type Answer: DeserializeOwned;
+
+    /// Whether the host can do it. Otherwise nothing is sent.
+    fn check(&self, _server: &D::Server) -> Result<(), Unsupported> {
+        Ok(())
+    }
+}
+
+/// A resource's state, cut at a sequence number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot<S> {
+    pub resource: String,
+    pub state: S,
+    pub from_seq: u64,
+}
+
+/// The answer to `initialize`.
+#[derive(Debug)]
+pub struct Initialized<D: Dialect> {
+    pub server: D::Server,
+    pub server_seq: u64,
+    /// What was subscribed; what is not here, there is not.
+    pub snapshots: Vec<Snapshot<D::State>>,
+}
+
+/// The answer to `reconnect`.
+#[derive(Debug)]
+pub enum Reconnected<D: Dialect> {
+    /// Everything that was missed, in its order.
+    Replay { envelopes: Vec<Envelope<D::Action>>, missing: Vec<String> },
+    /// Everything afresh; what is not here, there is not any more.
+    Snapshots(Vec<Snapshot<D::State>>),
+}
+
+/// An action in its place in the order, as it arrives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope<A> {
+    pub server_seq: u64,
+    pub origin: Option<Origin>,
+    /// Why the host refused the action; then it changes nothing.
+    pub rejection: Option<String>,
+    /// `None` where its type is not known here: it is ignored, as protocols ask, and only its number counts.
+    pub content: Option<Addressed<A>>,
+}
+
+/// An action, and the resource that it changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Addressed<A> {
+    pub resource: String,
+    pub action: A,
+}
+
+/// Who dispatched an action, and as the how-manieth of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub client_id: String,
+    pub client_seq: u64,
+}
+
+/// Some rows of the session list.
+#[derive(Clone, Debug)]
+pub struct Page<S> {
+    pub rows: Vec<S>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// What a host's notification means.
+#[derive(Debug)]
+pub enum Incoming<D: Dialect> {
+    Action(Envelope<D::Action>),
+    List(ListNews<D::Summary, D::Patch>),
+    /// Nothing that this crate keeps; whoever listens for notifications hears it.
+    Other,
+}
+
+/// What became of the session list.
+#[derive(Clone, Debug)]
+pub enum ListNews<S, P> {
+    Added(S),
+    Removed(String),
+    Changed { session: String, patch: P },
+}
+
+/// What was wanted is not possible with this host, or not for a client. Nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    #[error("the host speaks version {version}, which has no {what}: update the host, or do without")]
+    ByVersion { what: String, version: String },
+    #[error("only the host dispatches {what}")]
+    ByClients { what: String },
+    #[error("{what} is nothing that {resource} could do")]
+    ByResource { what: String, resource: String },
+}

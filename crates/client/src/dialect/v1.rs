@@ -1,0 +1,361 @@
+//! Version 1: the root and sessions.
+
+use std::convert::Infallible;
+
+use grove_wire::registry::{Capabilities, Registry};
+use grove_wire::v1::{
+    self, Action, ActionEnvelope, ActionError, ActionType, Method, Notification, RootState, SessionAction,
+    SessionChange, SessionState, SessionSummary,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    Addressed, Command, Dialect, Envelope, Incoming, Initialized, ListNews, Model, Origin, Page, Reconnected, Snapshot,
+    Unsupported,
+};
+use crate::sessions::SessionList;
+
+/// Version 1 of the protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct V1 {
+    /// Which versions there are. There is one of these in production; tests make others.
+    pub registry: Registry,
+}
+
+impl Default for V1 {
+    fn default() -> Self {
+        Self { registry: Registry::RELEASED }
+    }
+}
+
+/// The state of a version-1 resource.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    Root(RootState),
+    Session(Box<SessionState>),
+}
+
+impl State {
+    pub fn root(&self) -> Option<&RootState> {
+        match self {
+            State::Root(root) => Some(root),
+            State::Session(_) => None,
+        }
+    }
+
+    pub fn session(&self) -> Option<&SessionState> {
+        match self {
+            State::Root(_) => None,
+            State::Session(session) => Some(session),
+        }
+    }
+}
+
+/// What a version-1 host says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub version: u32,
+    pub default_directory: Option<String>,
+}
+
+impl Server {
+    /// What follows from its version.
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities::of(self.version)
+    }
+}
+
+impl Model for V1 {
+    type State = State;
+    type Action = Action;
+
+    fn reduce(state: &mut State, action: &Action) {
+        match (state, action) {
+            (State::Root(root), Action::Root(action)) => *root = v1::root_reducer(std::mem::take(root), action),
+            (State::Session(session), Action::Session(action)) => v1::reduce::reduce_session(session, action),
+            (State::Root(_), Action::Session(_)) | (State::Session(_), Action::Root(_)) => {}
+        }
+    }
+}
+
+impl Dialect for V1 {
+    type Change = SessionChange;
+    type Server = Server;
+    type Summary = SessionSummary;
+    /// Version 1 tells of sessions that come and go, and of no changes.
+    type Patch = Infallible;
+
+    fn initialize(&self, client_id: &str, resources: &[String]) -> impl Serialize {
+        v1::InitializeParams {
+            protocol_version: i64::from(self.registry.current),
+            client_id: client_id.to_owned(),
+            initial_subscriptions: Some(resources.to_vec()),
+        }
+    }
+
+    fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>> {
+        let result: v1::InitializeResult<&RawValue> = serde_json::from_str(result.get())?;
+        Ok(Initialized {
+            server: Server { version: result.protocol_version, default_directory: result.default_directory },
+            server_seq: result.server_seq,
+            snapshots: result.snapshots.into_iter().map(snapshot).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn reconnect(&self, client_id: &str, seen: u64, resources: &[String]) -> impl Serialize {
+        v1::ReconnectParams {
+            client_id: client_id.to_owned(),
+            last_seen_server_seq: seen,
+            subscriptions: resources.to_vec(),
+        }
+    }
+
+    fn reconnected(&self, result: &RawValue) -> serde_json::Result<Reconnected<Self>> {
+        // A tagged enum could not keep its contents raw.
+        #[derive(Deserialize)]
+        struct Answer<'a> {
+            #[serde(borrow)]
+            actions: Option<Vec<ActionEnvelope<&'a RawValue>>>,
+            #[serde(borrow)]
+            snapshots: Option<Vec<v1::Snapshot<&'a RawValue>>>,
+        }
+        let answer: Answer<'_> = serde_json::from_str(result.get())?;
+        match (answer.actions, answer.snapshots) {
+            (Some(actions), None) => {
+                let envelopes = actions.into_iter().map(envelope).collect::<Result<_, _>>()?;
+                Ok(Reconnected::Replay { envelopes, missing: Vec::new() })
+            }
+            (None, Some(snapshots)) => {
+                Ok(Reconnected::Snapshots(snapshots.into_iter().map(snapshot).collect::<Result<_, _>>()?))
+            }
+            (Some(_), Some(_)) | (None, None) => Err(serde::de::Error::custom("neither a replay nor snapshots")),
+        }
+    }
+
+    fn subscribe(&self, resource: &str) -> impl Serialize {
+        v1::SubscribeParams { resource: resource.to_owned() }
+    }
+
+    fn subscribed(&self, _resource: &str, result: &RawValue) -> serde_json::Result<Snapshot<State>> {
+        snapshot(serde_json::from_str(result.get())?)
+    }
+
+    fn address(&self, server: &Server, resource: &str, change: SessionChange) -> Result<Action, Unsupported> {
+        let action = Action::Session(SessionAction { session: resource.to_owned(), change, timestamp: None });
+        let kind = action.kind();
+        let what = || kind.as_str().to_owned();
+        if v1::is_root(resource) {
+            return Err(Unsupported::ByResource { what: what(), resource: resource.to_owned() });
+        }
+        if !kind.client_may_dispatch() {
+            return Err(Unsupported::ByClients { what: what() });
+        }
+        if !self.registry.knows_action(kind, server.version) || !capable(kind, server.capabilities()) {
+            return Err(Unsupported::ByVersion { what: what(), version: server.version.to_string() });
+        }
+        Ok(action)
+    }
+
+    fn dispatch(&self, _resource: &str, client_seq: u64, action: &Action) -> impl Serialize {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            client_seq: u64,
+            action: &'a Action,
+        }
+        Params { client_seq, action }
+    }
+
+    fn list(&self, _cursor: Option<&str>) -> impl Serialize {
+        v1::ListSessionsParams::default()
+    }
+
+    fn listed(&self, result: &RawValue) -> serde_json::Result<Page<SessionSummary>> {
+        let result: v1::ListSessionsResult = serde_json::from_str(result.get())?;
+        Ok(Page { rows: result.sessions, next: None })
+    }
+
+    fn listed_as(summary: &SessionSummary) -> &str {
+        &summary.resource
+    }
+
+    fn patch(_summary: &mut SessionSummary, patch: &Infallible) {
+        match *patch {}
+    }
+
+    fn notified(&self, method: &str, params: &RawValue) -> serde_json::Result<Incoming<Self>> {
+        match method {
+            v1::notify::ACTION => {
+                let params: v1::ActionParams<&RawValue> = serde_json::from_str(params.get())?;
+                envelope(params.envelope).map(Incoming::Action)
+            }
+            v1::notify::NOTIFICATION => {
+                // One of a type that is not known here is not for us.
+                let Ok(params) = serde_json::from_str::<v1::NotificationParams>(params.get()) else {
+                    return Ok(Incoming::Other);
+                };
+                Ok(Incoming::List(match params.notification {
+                    Notification::SessionAdded { summary } => ListNews::Added(summary),
+                    Notification::SessionRemoved { session } => ListNews::Removed(session),
+                }))
+            }
+            _ => Ok(Incoming::Other),
+        }
+    }
+
+    fn canonical<'a>(&self, resource: &'a str) -> &'a str {
+        if v1::is_root(resource) { v1::ROOT } else { resource }
+    }
+
+    fn is_gone(&self, resource: &str, list: &SessionList<Self>) -> bool {
+        // A session may be spelled with another scheme than the list's.
+        let id = |uri: &str| uri.rsplit('/').next().map(ToOwned::to_owned);
+        !v1::is_root(resource) && !list.iter().any(|row| id(&row.resource) == id(resource))
+    }
+}
+
+/// Whether the feature that an action belongs to is there.
+fn capable(action: ActionType, capabilities: Capabilities) -> bool {
+    match action {
+        ActionType::PermissionResolved => capabilities.permissions,
+        _ => capabilities.sessions,
+    }
+}
+
+fn snapshot(raw: v1::Snapshot<&RawValue>) -> serde_json::Result<Snapshot<State>> {
+    let v1::Snapshot { resource, state, from_seq } = raw;
+    let (resource, state) = if v1::is_root(&resource) {
+        (v1::ROOT.to_owned(), State::Root(serde_json::from_str(state.get())?))
+    } else {
+        (resource, State::Session(serde_json::from_str(state.get())?))
+    };
+    Ok(Snapshot { resource, state, from_seq })
+}
+
+fn envelope(raw: ActionEnvelope<&RawValue>) -> serde_json::Result<Envelope<Action>> {
+    let content = match Action::parse(raw.action) {
+        Ok(action) => {
+            let resource = match &action {
+                Action::Root(_) => v1::ROOT.to_owned(),
+                Action::Session(action) => action.session.clone(),
+            };
+            Some(Addressed { resource, action })
+        }
+        Err(ActionError::UnknownType(_)) => None,
+        // What is refused may be anything, and changes nothing.
+        Err(ActionError::Malformed(_)) if raw.rejection_reason.is_some() => None,
+        Err(ActionError::Malformed(error)) => return Err(error),
+    };
+    let origin = raw.origin.map(|origin| Origin { client_id: origin.client_id, client_seq: origin.client_seq });
+    Ok(Envelope { server_seq: raw.server_seq, origin, rejection: raw.rejection_reason, content })
+}
+
+/// Says which method a request's params belong to, and what it is answered with.
+macro_rules! commands {
+    ($($params:ty => $method:ident, $answer:ty;)*) => {$(
+        impl Command<V1> for $params {
+            const METHOD: &'static str = Method::$method.as_str();
+            type Answer = $answer;
+
+            fn check(&self, server: &Server) -> Result<(), Unsupported> {
+                if server.capabilities().sessions {
+                    return Ok(());
+                }
+                Err(Unsupported::ByVersion { what: Self::METHOD.to_owned(), version: server.version.to_string() })
+            }
+        }
+    )*};
+}
+
+commands! {
+    v1::CreateSessionParams => CreateSession, ();
+    v1::DisposeSessionParams => DisposeSession, ();
+    v1::ListSessionsParams => ListSessions, v1::ListSessionsResult;
+    v1::FetchTurnsParams => FetchTurns, v1::FetchTurnsResult;
+    v1::FetchContentParams => FetchContent, v1::FetchContentResult;
+    v1::BrowseDirectoryParams => BrowseDirectory, v1::BrowseDirectoryResult;
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_wire::v1::UserMessage;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn raw(value: &Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(value).unwrap()
+    }
+
+    fn value(params: impl Serialize) -> Value {
+        serde_json::to_value(params).unwrap()
+    }
+
+    fn notified(method: &str, params: Value) -> serde_json::Result<Incoming<V1>> {
+        V1::default().notified(method, &raw(&params))
+    }
+
+    #[test]
+    fn messages_have_the_shape_of_version_1() {
+        let v1 = V1::default();
+        let resources = ["agenthost:root".to_owned()];
+        assert_eq!(
+            value(v1.initialize("a", &resources)),
+            json!({"protocolVersion": 1, "clientId": "a", "initialSubscriptions": ["agenthost:root"]})
+        );
+        assert_eq!(
+            value(v1.reconnect("a", 7, &resources)),
+            json!({"clientId": "a", "lastSeenServerSeq": 7, "subscriptions": ["agenthost:root"]})
+        );
+        assert_eq!(value(v1.subscribe("s:/1")), json!({"resource": "s:/1"}));
+        let server = Server { version: 1, default_directory: None };
+        let user_message = UserMessage { text: "hi".to_owned(), attachments: None };
+        let change = SessionChange::TurnStarted { turn_id: "t".to_owned(), user_message };
+        let action = v1.address(&server, "s:/1", change).unwrap();
+        assert_eq!(
+            value(v1.dispatch("s:/1", 3, &action)),
+            json!({"clientSeq": 3, "action": {"type": "session/turnStarted", "session": "s:/1", "turnId": "t",
+                "userMessage": {"text": "hi"}}})
+        );
+    }
+
+    #[test]
+    fn answers_are_read_and_what_is_neither_replay_nor_snapshot_is_none() {
+        let v1 = V1::default();
+        let root = json!({"resource": "agenthost:/root", "state": {"agents": []}, "fromSeq": 4});
+        let answer =
+            json!({"protocolVersion": 1, "serverSeq": 5, "snapshots": [root], "defaultDirectory": "file:///h"});
+        let initialized = v1.initialized(&raw(&answer)).unwrap();
+        assert_eq!(initialized.server, Server { version: 1, default_directory: Some("file:///h".to_owned()) });
+        assert_eq!(initialized.snapshots[0].resource, "agenthost:root", "one spelling");
+        let replay = json!({"type": "replay", "actions": [
+            {"serverSeq": 6, "action": {"type": "root/agentsChanged", "agents": []}},
+            {"serverSeq": 7, "action": {"type": "later/thing"}, "origin": {"clientId": "b", "clientSeq": 1}}]});
+        let Reconnected::Replay { envelopes, missing } = v1.reconnected(&raw(&replay)).unwrap() else { panic!() };
+        assert!(missing.is_empty());
+        assert_eq!(envelopes[0].content.as_ref().unwrap().resource, "agenthost:root");
+        assert_eq!((envelopes[1].server_seq, envelopes[1].content.is_none()), (7, true));
+        let snapshots = json!({"type": "snapshot", "snapshots": [root]});
+        assert!(matches!(v1.reconnected(&raw(&snapshots)), Ok(Reconnected::Snapshots(all)) if all.len() == 1));
+        assert!(v1.reconnected(&raw(&json!({"type": "else"}))).is_err());
+    }
+
+    #[test]
+    fn notifications_are_actions_news_of_the_list_or_somebody_elses() {
+        let action = json!({"envelope": {"serverSeq": 1, "action": {"type": "session/ready", "session": "s:/1"}}});
+        assert!(matches!(notified("action", action), Ok(Incoming::Action(envelope)) if envelope.content.is_some()));
+        let broken = |rejection: Value| {
+            let mut envelope = json!({"serverSeq": 1, "action": {"type": "session/delta", "session": "s:/1"}});
+            envelope["rejectionReason"] = rejection;
+            notified("action", json!({"envelope": envelope}))
+        };
+        assert!(broken(Value::Null).is_err(), "a state cannot be kept without it");
+        assert!(matches!(broken("no".into()), Ok(Incoming::Action(envelope)) if envelope.content.is_none()));
+        let removed = json!({"notification": {"type": "notify/sessionRemoved", "session": "s:/1"}});
+        assert!(matches!(notified("notification", removed), Ok(Incoming::List(ListNews::Removed(_)))));
+        let unknown = json!({"notification": {"type": "notify/other"}});
+        assert!(matches!(notified("notification", unknown), Ok(Incoming::Other)));
+        assert!(matches!(notified("x-grove/else", json!({})), Ok(Incoming::Other)));
+    }
+}

@@ -1,0 +1,72 @@
+//! What can go wrong, and what to do then.
+
+use grove_wire::jsonrpc::{CallError, ErrorObject};
+
+use crate::dialect::Unsupported;
+use crate::transport::OpenError;
+
+/// There is no connection at the moment. Nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the host is not connected at the moment: try again when it is")]
+pub struct NotConnected;
+
+/// Why a client could not connect.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the host does not take this client: {0}")]
+    Refused(ErrorObject),
+    #[error("the host was not understood: {0}")]
+    NotUnderstood(String),
+    #[error("the connection ended before it began: {0}")]
+    Ended(String),
+}
+
+/// Why a request brought no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    #[error(transparent)]
+    NotConnected(#[from] NotConnected),
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    #[error("the host refused {method}: {error}")]
+    Refused { method: String, error: ErrorObject },
+    #[error("{method} was not answered in time: it may have been done all the same")]
+    TimedOut { method: String },
+    #[error("the connection ended before {method} was answered: it may have been done all the same")]
+    Lost { method: String },
+    #[error("{0} requests wait for an answer already: wait for some of them")]
+    TooMany(usize),
+    #[error("{method} cannot be written as JSON: {error}")]
+    Encode { method: String, error: serde_json::Error },
+    #[error("the answer to {method} was not understood: {error}")]
+    NotUnderstood { method: String, error: serde_json::Error },
+}
+
+impl RequestError {
+    pub(crate) fn new(method: &str, error: CallError) -> Self {
+        let method = method.to_owned();
+        match error {
+            CallError::Refused(error) => RequestError::Refused { method, error },
+            CallError::Closed => RequestError::Lost { method },
+            CallError::TooMany(limit) => RequestError::TooMany(limit),
+            CallError::Encode(error) => RequestError::Encode { method, error },
+        }
+    }
+}
+
+/// Why an action was not sent. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum DispatchError {
+    #[error(transparent)]
+    NotConnected(#[from] NotConnected),
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    #[error("the host has no {0} any more: subscribe again, in case there is another one of that name")]
+    Gone(String),
+    #[error("{0} actions wait for an answer already: wait for some of them")]
+    TooMany(usize),
+    #[error("the action cannot be written as JSON: {0}")]
+    Encode(#[from] serde_json::Error),
+}

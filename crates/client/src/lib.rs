@@ -1,0 +1,70 @@
+//! A client of a host of coding-agent sessions.
+//!
+//! # What this crate owns
+//!
+//! - [`Client`]: one connection at a time, made again by itself when it is lost, with a replay or with snapshots.
+//! - [`Subscription`]: a resource's state as the host has confirmed it, with what this client dispatched and the host
+//!   has not answered on top ([`reconcile`]). It can be read, waited for and followed.
+//! - [`Sessions`]: the session list, fetched once and kept by what the host tells.
+//!
+//! All of it is written once, over the trait [`Dialect`]: a protocol says what its states and actions are, how an action
+//! changes a state, and how its messages look. [`Ahp`] is the Agent Host Protocol 1.0, [`V1`] is version 1.
+//!
+//! # What it never does
+//!
+//! It opens no file, knows nothing of a host's insides, and never decides what is true: the host's order does. What was
+//! dispatched and not answered when a connection was lost is not sent again; its caller is told that it is lost.
+//!
+//! **Law.** After every reconnect, the confirmed state equals a snapshot of the host at the same number.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use grove_client::{Client, Endpoint, Options, Outcome, V1};
+//! use grove_wire::v1::{CreateSessionParams, SessionChange, UserMessage};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let endpoint = Endpoint::tcp("ws://127.0.0.1:7000/ws", Some("0123456789abcdef0123456789abcdef"))?;
+//! let client = Client::connect(endpoint, V1::default(), Options::default()).await?;
+//!
+//! let uri = "scripted:/my-session";
+//! let create =
+//!     CreateSessionParams { session: uri.to_owned(), provider: None, model: None, working_directory: None };
+//! client.request(create).await?;
+//! let mut session = client.subscribe(uri).await?;
+//!
+//! let user_message = UserMessage { text: "Hello".to_owned(), attachments: None };
+//! let start = session.dispatch(SessionChange::TurnStarted { turn_id: "turn-1".to_owned(), user_message })?;
+//! assert!(session.read(|state| state.session().unwrap().active_turn.is_some()), "its effect is seen at once");
+//! if let Outcome::Rejected(reason) = start.await {
+//!     return Err(reason.into());
+//! }
+//! let text = session.until(|state| state.session()?.turns.last().cloned()).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod connection;
+pub mod dialect;
+mod driver;
+mod error;
+mod options;
+pub mod reconcile;
+mod resource;
+mod sessions;
+mod shared;
+mod status;
+mod transport;
+
+pub use client::{Client, Dispatched, Sessions, Subscription};
+pub use dialect::ahp::Ahp;
+pub use dialect::v1::V1;
+pub use dialect::{Command, Dialect, Model, Origin, Unsupported};
+pub use error::{ConnectError, DispatchError, NotConnected, RequestError};
+pub use options::{Backoff, Direction, FrameLog, Limits, Options};
+pub use resource::{Applied, Change, Changes};
+pub use sessions::SessionList;
+pub use shared::{HostNotification, Outcome};
+pub use status::{Closed, Status};
+pub use transport::{Dial, Endpoint, EndpointError, OpenError, Stream};

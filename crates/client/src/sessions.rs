@@ -1,0 +1,201 @@
+//! The session list: fetched once, kept by what the host tells, fetched again after each reconnect.
+
+use indexmap::IndexMap;
+
+use crate::dialect::{Dialect, ListNews};
+
+/// What the host tells of the list of a dialect.
+pub(crate) type News<D> = ListNews<<D as Dialect>::Summary, <D as Dialect>::Patch>;
+
+/// The sessions of a host, in its order; those that came since the list was fetched are in front.
+pub struct SessionList<D: Dialect> {
+    rows: IndexMap<String, D::Summary>,
+    fetch: Option<Fetch<D>>,
+    fetched: u64,
+}
+
+/// A list that is on its way.
+struct Fetch<D: Dialect> {
+    rows: IndexMap<String, D::Summary>,
+    /// What was told meanwhile. The answer may be older than it, so it is taken once more at the end.
+    news: Vec<News<D>>,
+    /// Resources that may have gone while there was no connection; the list will tell.
+    doubtful: Vec<String>,
+}
+
+impl<D: Dialect> SessionList<D> {
+    pub(crate) fn new() -> Self {
+        Self { rows: IndexMap::new(), fetch: None, fetched: 0 }
+    }
+
+    /// Whether the list was ever here. Before that, nothing can be said of what is not in it.
+    pub fn is_fetched(&self) -> bool {
+        self.fetched > 0
+    }
+
+    /// How often the list was fetched.
+    pub fn fetched(&self) -> u64 {
+        self.fetched
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn get(&self, session: &str) -> Option<&D::Summary> {
+        self.rows.get(session)
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &D::Summary> {
+        self.rows.values()
+    }
+
+    pub(crate) fn begin(&mut self, doubtful: Vec<String>) {
+        self.fetch = Some(Fetch { rows: IndexMap::new(), news: Vec::new(), doubtful });
+    }
+
+    pub(crate) fn is_fetching(&self) -> bool {
+        self.fetch.is_some()
+    }
+
+    pub(crate) fn page(&mut self, rows: Vec<D::Summary>) {
+        if let Some(fetch) = &mut self.fetch {
+            fetch.rows.extend(rows.into_iter().map(|row| (D::listed_as(&row).to_owned(), row)));
+        }
+    }
+
+    /// The list is complete. Gives what was doubtful when it was asked for.
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let Some(fetch) = self.fetch.take() else { return Vec::new() };
+        self.rows = fetch.rows;
+        self.fetched += 1;
+        for news in fetch.news {
+            // A row that the answer has is at least as new as the news that brought it.
+            let listed = matches!(&news, ListNews::Added(row) if self.rows.contains_key(D::listed_as(row)));
+            if !listed {
+                self.apply(news);
+            }
+        }
+        fetch.doubtful
+    }
+
+    /// The list does not come; the old one stays.
+    pub(crate) fn abandon(&mut self) {
+        self.fetch = None;
+    }
+
+    pub(crate) fn take(&mut self, news: News<D>) {
+        if let Some(fetch) = &mut self.fetch {
+            fetch.news.push(news.clone());
+        }
+        self.apply(news);
+    }
+
+    fn apply(&mut self, news: News<D>) {
+        match news {
+            ListNews::Added(row) => {
+                let session = D::listed_as(&row).to_owned();
+                match self.rows.get_mut(&session) {
+                    Some(old) => *old = row,
+                    None => {
+                        self.rows.shift_insert(0, session, row);
+                    }
+                }
+            }
+            ListNews::Removed(session) => {
+                self.rows.shift_remove(&session);
+            }
+            ListNews::Changed { session, patch } => {
+                if let Some(row) = self.rows.get_mut(&session) {
+                    D::patch(row, &patch);
+                }
+            }
+        }
+    }
+}
+
+impl<D: Dialect> std::fmt::Debug for SessionList<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("SessionList");
+        shown.field("fetched", &self.fetched).field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_wire::v1::{SessionStatus, SessionSummary};
+
+    use super::*;
+    use crate::V1;
+
+    fn row(session: &str, title: &str) -> SessionSummary {
+        SessionSummary {
+            resource: session.to_owned(),
+            provider: "p".to_owned(),
+            title: title.to_owned(),
+            status: SessionStatus::Idle,
+            created_at: 0,
+            modified_at: 0,
+            model: None,
+            working_directory: None,
+        }
+    }
+
+    fn added(session: &str, title: &str) -> News<V1> {
+        ListNews::Added(row(session, title))
+    }
+
+    fn removed(session: &str) -> News<V1> {
+        ListNews::Removed(session.to_owned())
+    }
+
+    fn shown(list: &SessionList<V1>) -> String {
+        list.iter().map(|row| format!("{}={} ", row.resource, row.title)).collect()
+    }
+
+    #[test]
+    fn a_list_is_what_was_fetched_and_what_was_told_since() {
+        let mut list = SessionList::<V1>::new();
+        assert!(!list.is_fetched());
+        list.begin(Vec::new());
+        list.page(vec![row("a", "1"), row("b", "1")]);
+        list.page(vec![row("c", "1")]);
+        assert!(list.is_empty(), "not before it is whole");
+        list.finish();
+        assert_eq!(shown(&list), "a=1 b=1 c=1 ");
+        list.take(added("d", "1"));
+        list.take(removed("b"));
+        list.take(removed("unknown"));
+        list.take(added("c", "2"));
+        assert_eq!(shown(&list), "d=1 a=1 c=2 ");
+        list.begin(Vec::new());
+        list.page(vec![row("a", "3")]);
+        list.finish();
+        assert_eq!(shown(&list), "a=3 ");
+        assert_eq!(list.fetched(), 2);
+    }
+
+    #[test]
+    fn what_is_told_while_the_list_is_on_its_way_is_not_lost() {
+        let mut list = SessionList::<V1>::new();
+        list.begin(vec!["x".to_owned()]);
+        list.take(added("new", "1"));
+        list.take(added("short", "1"));
+        list.take(removed("short"));
+        list.take(added("known", "old"));
+        list.take(removed("gone"));
+        assert_eq!(list.len(), 2, "what is told is shown meanwhile");
+        // The answer was cut somewhere between these.
+        list.page(vec![row("known", "1"), row("gone", "1"), row("a", "1")]);
+        assert_eq!(list.finish(), ["x"]);
+        assert_eq!(shown(&list), "new=1 known=1 a=1 ");
+        list.begin(Vec::new());
+        list.page(vec![]);
+        list.abandon();
+        assert_eq!(list.len(), 3, "the old one stays");
+    }
+}

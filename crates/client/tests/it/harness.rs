@@ -1,0 +1,299 @@
+//! A host behind a front that can cut connections, hold them up, and refuse new ones.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_agents::Agent;
+use grove_agents::scripted::ScriptedAgent;
+use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options, Subscription, V1};
+use grove_fs::MemoryFs;
+use grove_host::server::{self, Access, Token};
+use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stream, Sync, Task, recover};
+use grove_wire::v1::{self, SessionChange, SessionState, UserMessage};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// How long a test waits for anything.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits, but not for ever.
+pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} did not happen in {PATIENCE:?}"))
+}
+
+pub(crate) struct TestHost {
+    pub(crate) host: Host,
+    pub(crate) front: Arc<Front>,
+    journal: MemoryJournal,
+    sessions: MemoryFs,
+    tasks: Tasks,
+}
+
+/// What stands between clients and the host, and outlives it.
+pub(crate) struct Front {
+    address: SocketAddr,
+    dial: Mutex<mpsc::UnboundedSender<DuplexStream>>,
+    open: Mutex<Vec<AbortHandle>>,
+    refuse: AtomicBool,
+    /// Whether anything passes, to the host and from it.
+    up: watch::Sender<bool>,
+    down: watch::Sender<bool>,
+}
+
+impl Front {
+    fn new(address: SocketAddr) -> Arc<Self> {
+        Arc::new(Self {
+            address,
+            dial: Mutex::new(mpsc::unbounded_channel().0),
+            open: Mutex::default(),
+            refuse: AtomicBool::new(false),
+            up: watch::Sender::new(true),
+            down: watch::Sender::new(true),
+        })
+    }
+
+    /// Breaks every connection without a word; what was under way is lost.
+    pub(crate) fn cut(&self) {
+        self.open.lock().unwrap().drain(..).for_each(|open| open.abort());
+    }
+
+    /// Whether new connections are dropped at once.
+    pub(crate) fn refuse(&self, refuse: bool) {
+        self.refuse.store(refuse, Ordering::SeqCst);
+    }
+
+    /// Whether anything reaches the host.
+    pub(crate) fn let_up(&self, pass: bool) {
+        self.up.send_replace(pass);
+    }
+
+    /// Whether anything reaches the clients.
+    pub(crate) fn let_down(&self, pass: bool) {
+        self.down.send_replace(pass);
+    }
+
+    fn connect(&self, near: impl AsyncRead + AsyncWrite + Send + 'static) {
+        if self.refuse.load(Ordering::SeqCst) {
+            return;
+        }
+        let (middle, far) = tokio::io::duplex(64 << 10);
+        // A host that is being restarted takes nobody.
+        if self.dial.lock().unwrap().send(far).is_err() {
+            return;
+        }
+        let (near_in, near_out) = tokio::io::split(near);
+        let (far_in, far_out) = tokio::io::split(middle);
+        let (up, down) = (self.up.subscribe(), self.down.subscribe());
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = carry(near_in, far_out, up) => {}
+                () = carry(far_in, near_out, down) => {}
+            }
+        });
+        self.open.lock().unwrap().push(task.abort_handle());
+    }
+}
+
+async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mut pass: watch::Receiver<bool>) {
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        let Ok(length @ 1..) = from.read(&mut buffer).await else { return };
+        if pass.wait_for(|pass| *pass).await.is_err() || to.write_all(&buffer[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A way to the host that needs no socket, for tests that own the time.
+struct InMemory(Arc<Front>);
+
+#[async_trait]
+impl Dial for InMemory {
+    async fn dial(&self) -> io::Result<Box<dyn grove_client::Stream>> {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        self.0.connect(far);
+        Ok(Box::new(near))
+    }
+}
+
+/// A journal in memory.
+#[derive(Clone, Debug, Default)]
+struct MemoryJournal(Arc<Mutex<Vec<u8>>>);
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn append(&mut self, batch: Vec<u8>, _sync: Sync, _last_seq: u64) -> io::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(&batch);
+        Ok(())
+    }
+
+    async fn release(&mut self, _upto: u64) {}
+}
+
+/// The host's tasks, to be ended all at once, as by `kill -9`.
+#[derive(Clone, Debug, Default)]
+struct Tasks(Arc<Mutex<Vec<AbortHandle>>>);
+
+impl Spawn for Tasks {
+    fn spawn(&self, task: Task) {
+        self.0.lock().unwrap().push(tokio::spawn(task).abort_handle());
+    }
+}
+
+/// Connections come through a channel.
+struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
+
+#[async_trait]
+impl Listener for Pipes {
+    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+        match self.0.recv().await {
+            Some(stream) => Ok(Box::new(stream)),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl TestHost {
+    /// A host behind a real TCP socket.
+    pub(crate) async fn on_tcp(config: Config) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let front = Front::new(listener.local_addr().unwrap());
+        let host = Self::behind(front.clone(), config).await;
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).unwrap();
+                front.connect(stream);
+            }
+        });
+        host
+    }
+
+    /// A host that is reached without a socket.
+    pub(crate) async fn in_memory(config: Config) -> Self {
+        Self::behind(Front::new("127.0.0.1:7000".parse().unwrap()), config).await
+    }
+
+    async fn behind(front: Arc<Front>, config: Config) -> Self {
+        Self::recovered(front, config, MemoryJournal::default(), MemoryFs::default()).await
+    }
+
+    async fn recovered(front: Arc<Front>, config: Config, journal: MemoryJournal, sessions: MemoryFs) -> Self {
+        let tasks = Tasks::default();
+        let env = Env { spawn: Arc::new(tasks.clone()), sessions: Arc::new(sessions.clone()), ..Env::in_memory() };
+        let contents = Contents::from_bytes(&journal.0.lock().unwrap());
+        let recovered = recover(contents, &sessions, &config.limits).await.unwrap();
+        let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
+        let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
+        let (dial, pipes) = mpsc::unbounded_channel();
+        *front.dial.lock().unwrap() = dial;
+        let access = Access::loopback(Token::parse(TOKEN).unwrap(), front.address);
+        server::serve(host.clone(), access, Box::new(Pipes(pipes)));
+        Self { host, front, journal, sessions, tasks }
+    }
+
+    /// Ends everything of the host at once, and starts another on its journal.
+    pub(crate) async fn kill_and_restart(&mut self, config: Config) {
+        self.tasks.0.lock().unwrap().iter().for_each(AbortHandle::abort);
+        self.front.cut();
+        tokio::task::yield_now().await;
+        *self = Self::recovered(self.front.clone(), config, self.journal.clone(), self.sessions.clone()).await;
+    }
+
+    /// Ends everything of the host, and starts one that knows nothing.
+    pub(crate) async fn forget_and_restart(&mut self, config: Config) {
+        (self.journal, self.sessions) = (MemoryJournal::default(), MemoryFs::default());
+        self.kill_and_restart(config).await;
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("ws://{}/ws", self.front.address)
+    }
+
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint::tcp(&self.url(), Some(TOKEN)).unwrap()
+    }
+
+    pub(crate) fn endpoint_in_memory(&self) -> Endpoint {
+        Endpoint::over(&self.url(), Some(TOKEN), Arc::new(InMemory(self.front.clone()))).unwrap()
+    }
+
+    pub(crate) async fn client(&self, id: &str) -> Client<V1> {
+        soon("a connection", Client::connect(self.endpoint(), V1::default(), options(id))).await.unwrap()
+    }
+
+    /// A client of the Agent Host Protocol.
+    pub(crate) async fn ahp(&self, id: &str) -> Client<Ahp> {
+        soon("a connection", Client::connect(self.endpoint(), Ahp::default(), options(id))).await.unwrap()
+    }
+
+    pub(crate) async fn ahp_in_memory(&self, id: &str) -> Client<Ahp> {
+        let connect = Client::connect(self.endpoint_in_memory(), Ahp::default(), options(id));
+        soon("a connection", connect).await.unwrap()
+    }
+
+    pub(crate) async fn client_in_memory(&self, id: &str) -> Client<V1> {
+        let connect = Client::connect(self.endpoint_in_memory(), V1::default(), options(id));
+        soon("a connection", connect).await.unwrap()
+    }
+}
+
+pub(crate) fn options(id: &str) -> Options {
+    let reconnect =
+        Backoff { first: Duration::from_millis(20), longest: Duration::from_millis(200), ..Backoff::default() };
+    Options { client_id: Some(id.to_owned()), reconnect, ..Options::default() }
+}
+
+pub(crate) async fn create(client: &Client<V1>, uri: &str) {
+    let params =
+        v1::CreateSessionParams { session: uri.to_owned(), provider: None, model: None, working_directory: None };
+    client.request(params).await.unwrap();
+}
+
+/// A session that is subscribed and ready.
+pub(crate) async fn ready_session(client: &Client<V1>, uri: &str) -> Subscription<V1> {
+    create(client, uri).await;
+    let mut session = client.subscribe(uri).await.unwrap();
+    until(&mut session, "a ready session", |state| state.lifecycle == v1::Lifecycle::Ready).await;
+    session
+}
+
+pub(crate) fn start(turn: &str, text: &str) -> SessionChange {
+    let user_message = UserMessage { text: text.to_owned(), attachments: None };
+    SessionChange::TurnStarted { turn_id: turn.to_owned(), user_message }
+}
+
+pub(crate) fn script(turn: &str, steps: serde_json::Value) -> SessionChange {
+    start(turn, &format!("script:{steps}"))
+}
+
+/// Waits until a session's state, pending actions included, is as it should be.
+pub(crate) async fn until(session: &mut Subscription<V1>, what: &str, done: impl Fn(&SessionState) -> bool) {
+    soon(what, session.until(|state| done(state.session()?).then_some(()))).await.unwrap();
+}
+
+pub(crate) async fn turn_end(session: &mut Subscription<V1>, turn: &str) {
+    until(session, "a turn's end", |state| state.turns.iter().any(|done| done.id == turn)).await;
+}
+
+pub(crate) fn confirmed(session: &Subscription<V1>) -> SessionState {
+    session.read_confirmed(|state, _| state.session().unwrap().clone())
+}
+
+/// The session as the host has it now.
+pub(crate) async fn snapshot(client: &Client<V1>, uri: &str) -> v1::Snapshot<SessionState> {
+    soon("a snapshot", client.request_raw("subscribe", &json!({"resource": uri}))).await.unwrap()
+}
+
+/// Law 1: what is confirmed is what the host has at the same number. For a session in which nothing happens.
+pub(crate) async fn must_agree(session: &Subscription<V1>) {
+    let theirs = snapshot(session.client(), session.resource()).await;
+    assert_eq!(confirmed(session), theirs.state, "{} at {}", session.client().client_id(), theirs.from_seq);
+}
