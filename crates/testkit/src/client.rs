@@ -1,25 +1,16 @@
 //! The client.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message as Rpc};
 use grove_wire::v1::{self, Action, ActionEnvelope, Notification, RootState, SessionState, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use tokio_tungstenite::tungstenite::protocol::Message;
 
-/// How long a test waits for anything.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A connection's bytes.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+use crate::socket::{Ended, Socket, Stream};
 
 /// An envelope as it arrived.
 pub type Envelope = ActionEnvelope<Box<RawValue>>;
@@ -34,18 +25,9 @@ struct Reconnected {
     snapshots: Option<Vec<RawSnapshot>>,
 }
 
-/// How a connection ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With a close frame.
-    Closed { code: u16, reason: String },
-    /// Without one.
-    Broken,
-}
-
 /// A version-1 client.
 pub struct Client {
-    socket: WebSocketStream<Box<dyn Stream>>,
+    socket: Socket,
     pub client_id: String,
     last_id: u64,
     last_client_seq: u64,
@@ -57,7 +39,6 @@ pub struct Client {
     /// Every envelope, as it arrived.
     pub envelopes: Vec<Envelope>,
     pub notifications: Vec<Notification>,
-    pub ended: Option<Ended>,
 }
 
 impl std::fmt::Debug for Client {
@@ -69,16 +50,15 @@ impl std::fmt::Debug for Client {
 impl Client {
     /// Connects over TCP. `ws` is the address that the host prints.
     pub async fn connect(ws: &str, token: &str, client_id: &str) -> Self {
-        let address = ws.strip_prefix("ws://").unwrap().split('/').next().unwrap();
-        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self::over(Box::new(stream), &format!("{ws}?tkn={token}"), client_id).await
+        Self::on(Socket::connect(ws, token).await, client_id)
     }
 
     /// Connects over any stream.
     pub async fn over(stream: Box<dyn Stream>, url: &str, client_id: &str) -> Self {
-        let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
-        let (socket, _) = client_async_with_config(url, stream, Some(config)).await.unwrap();
+        Self::on(Socket::over(stream, url).await, client_id)
+    }
+
+    fn on(socket: Socket, client_id: &str) -> Self {
         Self {
             socket,
             client_id: client_id.to_owned(),
@@ -90,7 +70,6 @@ impl Client {
             sessions: HashMap::new(),
             envelopes: Vec::new(),
             notifications: Vec::new(),
-            ended: None,
         }
     }
 
@@ -116,9 +95,7 @@ impl Client {
     /// Comes back on a new stream, with everything seen so far; a replay or snapshots bring the state forward.
     /// Gives whether it was a replay.
     pub async fn reconnect(&mut self, stream: Box<dyn Stream>, url: &str) -> bool {
-        let mut fresh = Self::over(stream, url, &self.client_id).await;
-        std::mem::swap(&mut self.socket, &mut fresh.socket);
-        self.ended = None;
+        self.socket = Socket::over(stream, url).await;
         // Numbers grow across connections and restarts of the host, too.
         self.last_action_seq = self.seen;
         let subscriptions: Vec<String> = self.roots.keys().chain(self.sessions.keys()).cloned().collect();
@@ -144,10 +121,12 @@ impl Client {
 
     /// Drops the connection without a word; what was under way is lost.
     pub async fn cut(&mut self) {
-        let (nowhere, _) = tokio::io::duplex(1);
-        let nowhere: Box<dyn Stream> = Box::new(nowhere);
-        self.socket = WebSocketStream::from_raw_socket(nowhere, Role::Client, None).await;
-        self.ended = Some(Ended::Broken);
+        self.socket.cut().await;
+    }
+
+    /// How the connection ended, once it has.
+    pub fn ended(&self) -> Option<&Ended> {
+        self.socket.ended()
     }
 
     /// Law 1, here and now: this client's state of a session equals a snapshot cut at the same number. The answer to
@@ -231,7 +210,7 @@ impl Client {
         let id = Id::from(self.last_id);
         self.send(jsonrpc::request(&id, method, &params).unwrap()).await;
         loop {
-            let text = self.frame().await.unwrap_or_else(|| panic!("{method} was not answered: {:?}", self.ended));
+            let text = self.frame().await.unwrap_or_else(|| panic!("{method} was not answered: {:?}", self.ended()));
             if let Some((answered, outcome)) = self.take(&text) {
                 assert_eq!(answered.as_json(), id.as_json(), "an answer to another call");
                 return outcome.map(|result| serde_json::from_str(result.get()).unwrap());
@@ -242,7 +221,7 @@ impl Client {
     /// Takes what arrives until `done`.
     pub async fn until(&mut self, done: impl Fn(&Self) -> bool) {
         while !done(self) {
-            let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended));
+            let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended()));
             assert!(self.take(&text).is_none(), "an answer that nobody asked for: {text}");
         }
     }
@@ -264,35 +243,17 @@ impl Client {
 
     /// Sends a text frame as it is.
     pub async fn send(&mut self, text: String) {
-        if tokio::time::timeout(PATIENCE, self.socket.send(Message::text(text))).await.unwrap().is_err() {
-            self.ended.get_or_insert(Ended::Broken);
-        }
+        self.socket.send(text).await;
     }
 
     /// Sends any message as it is.
     pub async fn send_raw(&mut self, message: Message) -> bool {
-        self.socket.send(message).await.is_ok()
+        self.socket.send_raw(message).await
     }
 
     /// The next text frame, not yet taken; `None` at the connection's end.
     pub async fn frame(&mut self) -> Option<String> {
-        loop {
-            let next = tokio::time::timeout(PATIENCE, self.socket.next());
-            match next.await.unwrap_or_else(|_| panic!("{}: nothing came for {PATIENCE:?}", self.client_id)) {
-                Some(Ok(Message::Text(text))) => return Some(text.to_string()),
-                Some(Ok(Message::Close(frame))) => {
-                    self.ended = Some(match frame {
-                        Some(frame) => Ended::Closed { code: frame.code.into(), reason: frame.reason.to_string() },
-                        None => Ended::Broken,
-                    });
-                }
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => {
-                    self.ended.get_or_insert(Ended::Broken);
-                    return None;
-                }
-            }
-        }
+        self.socket.frame(&self.client_id).await
     }
 
     /// Takes everything until the connection ends, and gives how.
@@ -300,7 +261,7 @@ impl Client {
         while let Some(text) = self.frame().await {
             self.take(&text);
         }
-        self.ended.clone().unwrap()
+        self.ended().unwrap().clone()
     }
 
     /// Takes one frame: an action or a notification goes into the state, an answer is given back.

@@ -1,11 +1,19 @@
-//! What Grove's tests share: a version-1 client that trusts nothing.
+//! What Grove's tests share: clients that trust nothing, one for each dialect.
 //!
-//! [`Client`] speaks over a real WebSocket, on TCP or on any byte stream. It keeps every state it is subscribed to by
-//! the dialect's own reducers, and checks at each action that sequence numbers grow strictly (law 5).
-//! It is made for tests: it panics where something is not as it should be, and waits at most [`PATIENCE`].
+//! [`Client`] speaks version 1, [`ahp::Client`] the Agent Host Protocol, over a real WebSocket, on TCP or on any byte
+//! stream. Each keeps every state it is subscribed to by its dialect's own reducers, and checks at each action that
+//! sequence numbers grow strictly (law 5).
+//!
+//! [`model`] is a model without a model: a server that real agents can be put in front of.
+//!
+//! They are made for tests: they panic where something is not as it should be, and wait at most [`PATIENCE`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+pub mod ahp;
 mod client;
+pub mod model;
+mod socket;
 
 pub use client::*;
+pub use socket::{Ended, PATIENCE, Stream};

@@ -1,0 +1,97 @@
+//! What the server was asked, for a test to look at.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// How many requests are kept, and how long their bodies may be together. The oldest go first.
+const KEPT: usize = 1000;
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Headers that carry secrets.
+const SECRETS: [&str; 6] = ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
+const REDACTED: &str = "<redacted>";
+
+/// One request.
+#[derive(Clone, Debug, Serialize)]
+pub struct Request {
+    /// Counted from 1, the dropped ones too.
+    pub number: u64,
+    pub method: String,
+    /// With the query, without a key in it.
+    pub path: String,
+    /// Names in lower case; secrets are redacted.
+    pub headers: BTreeMap<String, String>,
+    /// Null if it was not JSON.
+    pub body: Value,
+    pub purpose: Purpose,
+}
+
+/// What the server took a request for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The conversation. Which turn and which of its answers it got; no turn if the script had none left.
+    Turn { turn: Option<usize>, answer: usize },
+    /// Something beside the conversation.
+    Utility,
+    /// How long a request is.
+    Count,
+    /// Which models there are.
+    Models,
+    /// Nothing that it serves: answered with 404, or 400 if it was not JSON.
+    Unknown,
+}
+
+/// The newest requests.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    kept: VecDeque<(Arc<Request>, usize)>,
+    bytes: usize,
+    seen: u64,
+}
+
+impl Records {
+    /// Keeps a request whose body had so many bytes.
+    pub(super) fn push(&mut self, mut request: Request, bytes: usize) {
+        self.seen += 1;
+        request.number = self.seen;
+        self.kept.push_back((Arc::new(request), bytes));
+        self.bytes += bytes;
+        while self.kept.len() > KEPT || (self.bytes > KEPT_BYTES && self.kept.len() > 1) {
+            self.bytes -= self.kept.pop_front().map_or(0, |(_, bytes)| bytes);
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Request>> {
+        self.kept.iter().map(|(request, _)| request.clone()).collect()
+    }
+}
+
+impl Request {
+    pub(super) fn new(head: &hyper::http::request::Parts, body: Value, purpose: Purpose) -> Self {
+        let header = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
+            let is_secret = SECRETS.contains(&name.as_str());
+            let value = if is_secret { REDACTED.into() } else { String::from_utf8_lossy(value.as_bytes()) };
+            (name.to_string(), value.into_owned())
+        };
+        Self {
+            number: 0,
+            method: head.method.to_string(),
+            path: without_key(&head.uri.to_string()),
+            headers: head.headers.iter().map(header).collect(),
+            body,
+            purpose,
+        }
+    }
+}
+
+/// Gemini's clients may put their key into the query.
+fn without_key(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let hide = |pair: &str| if pair.starts_with("key=") { format!("key={REDACTED}") } else { pair.to_owned() };
+    let query: Vec<String> = query.split('&').map(hide).collect();
+    format!("{path}?{}", query.join("&"))
+}

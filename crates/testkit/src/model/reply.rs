@@ -1,0 +1,136 @@
+//! An answer, in terms that all formats share.
+
+use serde_json::Value;
+
+use super::ask::{Ask, ToolKind};
+use super::script::Usage;
+
+/// An answer as far as it has been given.
+#[derive(Clone, Debug)]
+pub(super) struct Reply {
+    /// The same for no other answer; formats put their prefix before it.
+    pub(super) id: String,
+    pub(super) model: String,
+    /// Seconds since 1970.
+    pub(super) created: u64,
+    pub(super) blocks: Vec<Block>,
+    input_tokens: u64,
+    fixed: Option<Usage>,
+}
+
+/// A part of an answer.
+#[derive(Clone, Debug)]
+pub(super) enum Block {
+    Text(String),
+    Thought(String),
+    Call(Call),
+}
+
+/// A tool call.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) kind: ToolKind,
+    pub(super) arguments: Value,
+}
+
+/// What happens to an answer next. Blocks of text are opened, added to and closed; calls come whole.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    Start,
+    Open(Kind),
+    Delta(String),
+    Close,
+    Call(Call),
+    /// It ends here, badly.
+    Error(Value),
+    End,
+}
+
+/// What kind of text a block has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Thought,
+}
+
+impl Reply {
+    pub(super) fn new(id: String, created: u64, ask: &Ask, fixed: Option<Usage>) -> Self {
+        let model = ask.model.clone();
+        Self { id, model, created, blocks: Vec::new(), input_tokens: ask.input_tokens, fixed }
+    }
+
+    /// Takes a piece in.
+    pub(super) fn take(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Open(Kind::Text) => self.blocks.push(Block::Text(String::new())),
+            Piece::Open(Kind::Thought) => self.blocks.push(Block::Thought(String::new())),
+            Piece::Call(call) => self.blocks.push(Block::Call(call.clone())),
+            Piece::Delta(more) => {
+                if let Some(Block::Text(text) | Block::Thought(text)) = self.blocks.last_mut() {
+                    text.push_str(more);
+                }
+            }
+            Piece::Start | Piece::Close | Piece::Error(_) | Piece::End => {}
+        }
+    }
+
+    /// The place of the newest block.
+    pub(super) fn at(&self) -> usize {
+        self.blocks.len().saturating_sub(1)
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        self.calls().next().is_some()
+    }
+
+    /// All texts of a kind, one after the other.
+    pub(super) fn texts(&self, kind: Kind) -> String {
+        let texts = self.blocks.iter().filter_map(|block| match (block, kind) {
+            (Block::Text(text), Kind::Text) | (Block::Thought(text), Kind::Thought) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// What it has cost so far.
+    pub(super) fn usage(&self) -> Usage {
+        let length = |block: &Block| match block {
+            Block::Text(text) | Block::Thought(text) => text.len(),
+            Block::Call(call) => call.tool.len() + call.arguments.to_string().len(),
+        };
+        let output = tokens(self.blocks.iter().map(length).sum());
+        self.fixed.unwrap_or(Usage { input: self.input_tokens, output })
+    }
+}
+
+impl Call {
+    /// The arguments as the formats that carry JSON as text have them.
+    pub(super) fn written(&self) -> String {
+        match &self.arguments {
+            Value::String(text) if self.kind == ToolKind::Custom => text.clone(),
+            arguments => arguments.to_string(),
+        }
+    }
+}
+
+/// About how many tokens so many bytes are.
+pub(super) fn tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4).max(1)
+}
+
+/// The text in so many pieces of about the same length; fewer if it is too short.
+pub(super) fn pieces(text: &str, many: usize) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let many = many.clamp(1, letters.len().max(1));
+    let start = |piece: usize| piece * letters.len() / many;
+    (0..many).map(|piece| letters[start(piece)..start(piece + 1)].iter().collect()).collect()
+}

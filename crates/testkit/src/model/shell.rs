@@ -1,0 +1,74 @@
+//! Which of an agent's tools runs shell commands, and how it wants to be called.
+
+use serde_json::{Value, json};
+
+use super::ask::{Tool, ToolKind};
+use super::schema;
+
+/// What agents call their shell, the surest first.
+const NAMES: [&str; 14] = [
+    "bash",
+    "shell",
+    "run_shell_command",
+    "exec_command",
+    "shell_command",
+    "local_shell",
+    "execute_command",
+    "run_command",
+    "run_terminal_cmd",
+    "run_in_terminal",
+    "terminal",
+    "execute",
+    "exec",
+    "powershell",
+];
+
+/// Words in a name nobody has told us about. Tools beside the shell have them too (`read_bash`, `KillShell`), but those
+/// take no command.
+const WORDS: [&str; 5] = ["shell", "bash", "exec", "command", "terminal"];
+
+/// What the argument with the command is called.
+const COMMANDS: [&str; 6] = ["command", "cmd", "commandLine", "command_line", "script", "code"];
+
+/// What the argument with the working folder is called. Left out unless it is required.
+const FOLDERS: [&str; 6] = ["cwd", "workdir", "working_directory", "dir_path", "directory", "path"];
+
+/// The tool that looks most like a shell.
+pub(super) fn find(tools: &[Tool]) -> Option<&Tool> {
+    let known = |tool: &&Tool| NAMES.iter().position(|name| *name == plain(&tool.name));
+    let unknown = |tool: &&Tool| WORDS.iter().any(|word| plain(&tool.name).contains(word)) && takes(tool).is_some();
+    let by_name = tools.iter().filter(|tool| known(tool).is_some()).min_by_key(|tool| known(tool));
+    by_name.or_else(|| tools.iter().find(unknown))
+}
+
+/// What the tool is called with to run a command.
+pub(super) fn arguments(tool: &Tool, command: &str) -> Value {
+    let words = json!(["bash", "-lc", command]);
+    match tool.kind {
+        ToolKind::LocalShell => return json!({ "command": words }),
+        ToolKind::Custom => return json!(command),
+        ToolKind::Function => {}
+    }
+    let mut arguments = schema::fit(&tool.schema, "Says that grove was here");
+    let name = takes(tool).unwrap_or(COMMANDS[0]);
+    let property = &tool.schema["properties"][name];
+    let is_list = schema::type_of(property).as_deref() == Some("array");
+    for folder in FOLDERS {
+        if let Some(folder) = arguments.get_mut(folder) {
+            *folder = json!(".");
+        }
+    }
+    arguments[name] = if is_list { words } else { json!(command) };
+    arguments
+}
+
+/// The argument that takes the command.
+fn takes(tool: &Tool) -> Option<&'static str> {
+    COMMANDS.into_iter().find(|name| tool.schema["properties"].get(name).is_some())
+}
+
+/// A name without the server that offers it (`developer__shell`), in the way that the lists above are written.
+fn plain(name: &str) -> String {
+    let name = name.rsplit_once("__").map_or(name, |(_, name)| name);
+    name.to_ascii_lowercase().replace('-', "_")
+}

@@ -1,0 +1,89 @@
+//! A WebSocket of a test's client.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+/// How long a test waits for anything.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection's bytes.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// How a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With a close frame.
+    Closed { code: u16, reason: String },
+    /// Without one.
+    Broken,
+}
+
+pub(crate) struct Socket {
+    stream: WebSocketStream<Box<dyn Stream>>,
+    ended: Option<Ended>,
+}
+
+impl Socket {
+    /// Connects over TCP. `ws` is the address that the host prints.
+    pub(crate) async fn connect(ws: &str, token: &str) -> Self {
+        let address = ws.strip_prefix("ws://").unwrap().split('/').next().unwrap();
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self::over(Box::new(stream), &format!("{ws}?tkn={token}")).await
+    }
+
+    /// Connects over any stream.
+    pub(crate) async fn over(stream: Box<dyn Stream>, url: &str) -> Self {
+        let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+        let (stream, _) = client_async_with_config(url, stream, Some(config)).await.unwrap();
+        Self { stream, ended: None }
+    }
+
+    pub(crate) fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    /// Drops the connection without a word; what was under way is lost.
+    pub(crate) async fn cut(&mut self) {
+        let (nowhere, _) = tokio::io::duplex(1);
+        let nowhere: Box<dyn Stream> = Box::new(nowhere);
+        self.stream = WebSocketStream::from_raw_socket(nowhere, Role::Client, None).await;
+        self.ended = Some(Ended::Broken);
+    }
+
+    pub(crate) async fn send(&mut self, text: String) {
+        if tokio::time::timeout(PATIENCE, self.stream.send(Message::text(text))).await.unwrap().is_err() {
+            self.ended.get_or_insert(Ended::Broken);
+        }
+    }
+
+    pub(crate) async fn send_raw(&mut self, message: Message) -> bool {
+        self.stream.send(message).await.is_ok()
+    }
+
+    /// The next text frame; `None` at the connection's end.
+    pub(crate) async fn frame(&mut self, whose: &str) -> Option<String> {
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.stream.next());
+            match next.await.unwrap_or_else(|_| panic!("{whose}: nothing came for {PATIENCE:?}")) {
+                Some(Ok(Message::Text(text))) => return Some(text.to_string()),
+                Some(Ok(Message::Close(frame))) => {
+                    self.ended = Some(match frame {
+                        Some(frame) => Ended::Closed { code: frame.code.into(), reason: frame.reason.to_string() },
+                        None => Ended::Broken,
+                    });
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => {
+                    self.ended.get_or_insert(Ended::Broken);
+                    return None;
+                }
+            }
+        }
+    }
+}
