@@ -9,7 +9,9 @@ use crate::settings::Durability;
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
-/// Start it with `grove serve`; see what it does with `grove status`; end it with `grove stop`.
+/// Begin with `grove run "say hello"`: it starts a host in the background, a session in it, and shows what the agent
+/// does. `grove ls` lists sessions, `grove attach` goes on with one, `grove open` shows them all in the browser; any
+/// number of these can be used at once. `grove status` says what the host does, `grove stop` ends it.
 #[derive(Debug, Parser)]
 #[command(name = "grove", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -24,7 +26,46 @@ Every setting can be given as a flag, as an environment variable (GROVE_DATA_DIR
 `grove config show` says which value holds and where it came from.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data folder is in use by another host,
-5 a session's log is damaged.";
+5 a session's log is damaged, 6 the turn failed, 7 the turn was cancelled, 8 there is no such session, agent, question
+or running turn, 130 left with Ctrl-C while the turn goes on.";
+
+const RUN_HELP: &str = "\
+Examples:
+  grove run \"What is in this folder?\"
+  grove run --yes --cwd ~/project \"Run the tests and mend what fails\"
+  git diff | grove run - > review.md
+  grove run --json \"Say hello\" | tail -1
+
+The answer goes to stdout, everything about it to stderr. Where stdin is no terminal and --yes is not given, a permission
+waits until somebody answers: `grove approve SESSION`, another `grove attach SESSION`, or the web page.
+
+Ctrl-C cancels the turn; a second one leaves it to itself.
+
+Exit codes: 0 complete, 6 the turn failed, 7 it was cancelled, 130 left with Ctrl-C; see `grove --help` for the others.";
+
+const ATTACH_HELP: &str = "\
+Examples:
+  grove attach 1f0c
+  grove attach --json scripted:/my-session
+
+Lines that are typed are prompts; while a turn runs, they are queued. Where the agent asks something, the next line is
+the answer. What other clients do is shown, too. Ctrl-C cancels a running turn; Ctrl-D leaves, and so does Ctrl-C where
+nothing runs. Where stdin is no terminal, nothing is read, and it is shown until the session is gone.";
+
+const SEND_HELP: &str = "\
+Examples:
+  grove send 1f0c \"And now the tests\"
+  grove send --queue 1f0c \"When you are done: tidy up\"
+  grove send --wait --yes 1f0c - < prompt.txt
+
+Exit codes with --wait: 0 complete, 6 the turn failed, 7 it was cancelled, 130 left with Ctrl-C.";
+
+const APPROVE_HELP: &str = "\
+Examples:
+  grove approve 1f0c
+  grove approve 1f0c --option always
+
+Where several permissions wait, they are listed: say which one behind the session.";
 
 /// Flags that every command takes.
 #[derive(Debug, Default, Args)]
@@ -39,12 +80,54 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Start a session with a prompt, and show what the agent does until the turn is over
+    #[command(after_help = RUN_HELP)]
+    Run(RunArgs),
+    /// List the sessions, the most recently used first
+    Ls(LsArgs),
+    /// Show a session live: the last turns and everything that happens; type prompts and answers
+    #[command(after_help = ATTACH_HELP)]
+    Attach(AttachArgs),
+    /// Send a prompt to a session
+    #[command(after_help = SEND_HELP)]
+    Send(SendArgs),
+    /// Cancel the turn that runs in a session
+    Cancel(CancelArgs),
+    /// Allow what a session waits for a permission for
+    #[command(after_help = APPROVE_HELP)]
+    Approve(ApproveArgs),
+    /// Deny what a session waits for a permission for
+    Deny(DenyArgs),
+    /// Answer what the agent of a session asks: one TEXT for each question
+    Answer(AnswerArgs),
+    /// Remove sessions for good
+    Rm(RmArgs),
+    /// List the agents that sessions can be started with, and their models
+    Agents(AgentsArgs),
     /// Run the host in the foreground until SIGTERM, SIGINT or `grove stop`
+    ///
+    /// Prints where the host is. The token that opens it is only shown on a terminal, or where --json asks for it, so
+    /// that no log holds it.
     Serve(Box<ServeArgs>),
+    /// Start a host in the background, if none is running, and say where it is
+    ///
+    /// It writes its log to host.log in the data folder, and ends by itself 10 minutes after its last client and turn
+    /// (--idle-exit), or at once with `grove stop`.
+    Start(StartArgs),
+    /// Open the host's web page in the browser, or print its address where there is no browser
+    ///
+    /// Starts a host in the background if none is running. The address holds the token: whoever has it can do what you
+    /// can.
+    Open(OpenArgs),
     /// Say whether a host is running, where, and what it is doing
     Status(OutputArgs),
     /// Stop the running host: running turns get 5 seconds
     Stop(OutputArgs),
+    /// Connect a client that speaks on stdin and stdout to the host
+    ///
+    /// One JSON message a line, both ways, carried as they are. Starts a host in the background if none is running; ends
+    /// when either side does. Nothing but messages goes to stdout.
+    AhpBridge(BridgeArgs),
     /// Print what a session's log holds, without changing it
     ///
     /// Reads logs of Grove, of pi and of oh-my-pi, of versions 1 to 3.
@@ -71,6 +154,201 @@ pub(crate) struct OutputArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How a command reaches its host.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// Fail where no host is running, instead of starting one in the background
+    #[arg(long)]
+    pub(crate) no_start: bool,
+    /// The protocol to speak with the host
+    #[arg(long, value_enum, default_value = "ahp", value_name = "PROTOCOL")]
+    pub(crate) protocol: Protocol,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Protocol {
+    /// The Agent Host Protocol 1.0
+    Ahp,
+    /// Version 1, which has no queue, no questions and no options of permissions
+    V1,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What the agent is to do; `-` reads it from stdin
+    pub(crate) prompt: String,
+    /// The agent to start the session with; `grove agents` lists them [default: the host's first]
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// The folder that the agent works in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Give every permission without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Print the action envelopes, one a line, and the finished turn as the last: {"session":…,"turn":{…}}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    /// List archived sessions, too
+    #[arg(long, short)]
+    pub(crate) all: bool,
+    /// Print one JSON object: {"sessions":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// Print the action envelopes as they come, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// What the agent is to do; `-` reads it from stdin
+    pub(crate) text: String,
+    /// Let it wait until nothing else runs, instead of failing where something does
+    #[arg(long)]
+    pub(crate) queue: bool,
+    /// Show what the agent does until the turn is over
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Give every permission without asking
+    #[arg(long, short, requires = "wait")]
+    pub(crate) yes: bool,
+    /// Print one JSON object; with --wait, the action envelopes and the finished turn as `grove run` does
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+/// Which permission is meant.
+#[derive(Debug, Args)]
+pub(crate) struct PermissionArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// Which permission, where several wait
+    pub(crate) request: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    pub(crate) permission: PermissionArgs,
+    /// One of the answers that are offered beside yes and no
+    #[arg(long, value_name = "ID")]
+    pub(crate) option: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DenyArgs {
+    #[command(flatten)]
+    pub(crate) permission: PermissionArgs,
+    /// What the agent is told
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// The answers, in the order of the questions: a text, a number, y or n, an option's number or name
+    #[arg(required_unless_present = "decline")]
+    pub(crate) text: Vec<String>,
+    /// Which question, where several wait
+    #[arg(long, value_name = "ID")]
+    pub(crate) request: Option<String>,
+    /// Do not answer, and let the agent go on without
+    #[arg(long, conflicts_with = "text")]
+    pub(crate) decline: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// Sessions, each by its id, the beginning of it, or its URI
+    #[arg(required = true, value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Print one JSON object for each
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    /// Print one JSON object: {"agents":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// End the host after so many seconds without client and turn; 0 for never [default: 600]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_exit: Option<u64>,
+    /// Print one JSON object, with the page's address and so the token
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenArgs {
+    /// Print the address, even where there is a browser
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BridgeArgs {
+    /// Speak on stdin and stdout
+    #[arg(long, required = true)]
+    pub(crate) stdio: bool,
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +404,18 @@ pub(crate) struct ServeArgs {
     /// What a confirmation survives: a power cut (it waits for the disk), or the end of the process [default: power]
     #[arg(long, value_name = "WHAT")]
     pub(crate) durability: Option<Durability>,
+    /// End after so many seconds without client and turn [default: never; 600 for a host in the background]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_exit: Option<u64>,
+    /// Append every message to this file, a JSON object a line, for protocol inspectors; secrets are left out
+    ///
+    /// The file holds what is said in all sessions, so only its owner can read it. Where the disk is too slow, messages
+    /// are left out and counted.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_frames: Option<PathBuf>,
+    /// Leave the terminal for a process session of its own, and let idle-exit hold: what `grove start` runs
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) detached: bool,
     /// The folder that clients are offered first [default: the home folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) default_directory: Option<PathBuf>,

@@ -30,11 +30,7 @@ pub(crate) struct InUse {
 impl DataFolder {
     /// Takes the folder for this process, making it where it is missing.
     pub(crate) fn take(path: &Path) -> Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .with_context(|| format!("the data folder {} cannot be made", path.display()))?;
+        make(path)?;
         let lock_path = lock_path(path);
         let mut lock = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
             .open(&lock_path)
@@ -92,6 +88,29 @@ impl DataFolder {
         // A file that stays behind does no harm: readers ask the host that it names.
         fs::remove_file(endpoint_path(&self.path)).ok();
     }
+}
+
+/// Makes a data folder, where it is missing.
+pub(crate) fn make(path: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("the data folder {} cannot be made", path.display()))
+}
+
+/// The file whose lock says who may start a host in the background. It is not the host's own lock: that one must be
+/// free for the host.
+pub(crate) fn start_lock(data_dir: &Path) -> Result<File> {
+    let path = data_dir.join("start.lock");
+    private(OpenOptions::new().write(true).create(true).truncate(false))
+        .open(&path)
+        .with_context(|| format!("{} cannot be opened", path.display()))
+}
+
+/// Where a host in the background writes its log.
+pub(crate) fn log_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("host.log")
 }
 
 /// The version of what lies in a data folder. A newer one is refused; an older one would be brought forward here.

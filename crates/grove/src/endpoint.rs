@@ -9,7 +9,7 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 
 /// Where a host can be reached. Lies in the data folder for its owner alone, since it holds the token.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Endpoint {
     pub(crate) ws: String,
     pub(crate) http: String,
@@ -35,13 +35,23 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_BYTES: usize = 64 << 10;
 
 impl Endpoint {
+    /// Where the web page is, with the token. A browser keeps what is behind the `#` to itself: it is sent nowhere.
+    pub(crate) fn page(&self) -> String {
+        format!("{}/#token={}", self.http, self.token)
+    }
+
+    /// The address to connect to.
+    pub(crate) fn address(&self) -> Result<&str> {
+        self.http.strip_prefix("http://").context("the host's address is no http address")
+    }
+
     /// Asks the host how it is. An error means that nobody answers there, or somebody else does.
     pub(crate) async fn health(&self) -> Result<Health> {
         tokio::time::timeout(PATIENCE, self.ask()).await.context("the host did not answer in time")?
     }
 
     async fn ask(&self) -> Result<Health> {
-        let address = self.http.strip_prefix("http://").context("the host's address is no http address")?;
+        let address = self.address()?;
         let stream = tokio::net::TcpStream::connect(address).await.context("the host does not answer")?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let request = hyper::Request::get("/healthz")

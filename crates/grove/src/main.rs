@@ -1,13 +1,24 @@
 //! `grove`: the program around the host.
 //!
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
-//! keeps on disk, and each module of [`commands`] does one command.
+//! keeps on disk, [`background`] how a host is found or started, and each module of [`commands`] does one command.
+//!
+//! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
+//! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
+//! of it looks.
 
+mod ask;
+mod background;
 mod cli;
 mod commands;
+mod connect;
 mod data_folder;
 mod endpoint;
+mod follow;
+mod page;
 mod settings;
+mod show;
+mod talk;
 
 use std::process::ExitCode;
 
@@ -21,7 +32,9 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            anstream::eprintln!("grove: {failure:#}");
+            if !failure.is_said() {
+                anstream::eprintln!("grove: {failure:#}");
+            }
             failure.exit_code()
         }
     }
@@ -30,9 +43,22 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), Failure> {
     let Cli { common, command } = cli;
     match command {
+        Command::Run(args) => commands::run::run(&common, &args),
+        Command::Ls(args) => commands::ls::run(&common, &args),
+        Command::Attach(args) => commands::attach::run(&common, &args),
+        Command::Send(args) => commands::send::run(&common, &args),
+        Command::Cancel(args) => commands::send::cancel(&common, &args),
+        Command::Approve(args) => commands::answer::approve(&common, &args),
+        Command::Deny(args) => commands::answer::deny(&common, &args),
+        Command::Answer(args) => commands::answer::answer(&common, &args),
+        Command::Rm(args) => commands::rm::run(&common, &args),
+        Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Serve(args) => commands::serve::run(&common, &args),
+        Command::Start(args) => commands::start::run(&common, &args),
+        Command::Open(args) => commands::open::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
+        Command::AhpBridge(args) => commands::bridge::run(&common, &args),
         Command::Inspect(args) => commands::inspect::run(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),

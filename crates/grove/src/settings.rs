@@ -67,6 +67,9 @@ impl From<Durability> for grove_host::Durability {
     }
 }
 
+/// After how many seconds without client and turn a host in the background ends.
+const IDLE_EXIT: u64 = 600;
+
 /// Every setting of Grove.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -76,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) replay_actions: Setting<usize>,
     pub(crate) replay_bytes: Setting<usize>,
     pub(crate) turn_silence: Setting<u64>,
+    /// Seconds; 0 is never. Only a flag makes it hold for a host in the foreground.
+    pub(crate) idle_exit: Setting<u64>,
     pub(crate) durability: Setting<Durability>,
     pub(crate) default_directory: Setting<PathBuf>,
     pub(crate) browse_roots: Setting<Vec<PathBuf>>,
@@ -111,6 +116,7 @@ impl Settings {
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
             turn_silence: layers.one("turn-silence", serve.turn_silence, || limits.turn_silence.as_secs())?,
+            idle_exit: layers.one("idle-exit", serve.idle_exit, || IDLE_EXIT)?,
             durability: layers.one("durability", serve.durability, Durability::default)?,
             browse_roots: layers.paths("browse-roots", "--browse-root", &serve.browse_roots, browse_default)?,
             read_roots: layers.paths("read-roots", "--read-root", &serve.read_roots, Vec::new)?,
@@ -144,6 +150,7 @@ const KEYS: &[&str] = &[
     "replay-actions",
     "replay-bytes",
     "turn-silence",
+    "idle-exit",
     "durability",
     "default-directory",
     "browse-roots",

@@ -1,18 +1,45 @@
 //! The commands, one module each.
 
+pub(crate) mod agents;
+pub(crate) mod answer;
+pub(crate) mod attach;
+pub(crate) mod bridge;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod inspect;
+pub(crate) mod ls;
+pub(crate) mod open;
+pub(crate) mod rm;
+pub(crate) mod run;
+pub(crate) mod send;
 pub(crate) mod serve;
+pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::data_folder::InUse;
+use crate::endpoint::Endpoint;
+
+/// The exit code of a host whose data folder another one has.
+pub(crate) const IN_USE: u8 = exit::IN_USE;
+
+/// Exit codes. They are part of what `--help` says.
+pub(crate) mod exit {
+    pub(crate) const FAILED: u8 = 1;
+    pub(crate) const NO_HOST: u8 = 3;
+    pub(crate) const IN_USE: u8 = 4;
+    pub(crate) const DAMAGED: u8 = 5;
+    pub(crate) const TURN_FAILED: u8 = 6;
+    pub(crate) const TURN_CANCELLED: u8 = 7;
+    pub(crate) const NOT_FOUND: u8 = 8;
+    /// As shells have it for what Ctrl-C ended.
+    pub(crate) const LEFT: u8 = 130;
+}
 
 /// Why a command failed, which decides its exit code.
 #[derive(Debug)]
@@ -21,16 +48,33 @@ pub(crate) enum Failure {
     NoHost(String),
     /// A log was read, and something is wrong with it.
     Damaged(String),
+    /// There is no such session, agent, question or turn.
+    NotFound(String),
+    /// What happened stands on the screen already; only the exit code is left to say.
+    Said(u8),
     Other(anyhow::Error),
 }
 
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::NoHost(_) => ExitCode::from(3),
-            Failure::Damaged(_) => ExitCode::from(5),
-            Failure::Other(error) if error.is::<InUse>() => ExitCode::from(4),
-            Failure::Other(_) => ExitCode::from(1),
+            Failure::NoHost(_) => ExitCode::from(exit::NO_HOST),
+            Failure::Damaged(_) => ExitCode::from(exit::DAMAGED),
+            Failure::NotFound(_) => ExitCode::from(exit::NOT_FOUND),
+            Failure::Said(code) => ExitCode::from(*code),
+            Failure::Other(error) if error.is::<InUse>() => ExitCode::from(IN_USE),
+            // Nobody reads any more: there is nothing left to do.
+            Failure::Other(error) if is_broken_pipe(error) => ExitCode::SUCCESS,
+            Failure::Other(_) => ExitCode::from(exit::FAILED),
+        }
+    }
+
+    /// Whether there is nothing left to say.
+    pub(crate) fn is_said(&self) -> bool {
+        match self {
+            Failure::Said(_) => true,
+            Failure::Other(error) => is_broken_pipe(error),
+            Failure::NoHost(_) | Failure::Damaged(_) | Failure::NotFound(_) => false,
         }
     }
 }
@@ -38,7 +82,8 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::NoHost(message) | Failure::Damaged(message) => f.write_str(message),
+            Failure::NoHost(message) | Failure::Damaged(message) | Failure::NotFound(message) => f.write_str(message),
+            Failure::Said(code) => write!(f, "exit code {code}"),
             Failure::Other(error) => write!(f, "{error:#}"),
         }
     }
@@ -50,12 +95,25 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 /// Prints a line on stdout. A reader that went away is no failure.
 pub(crate) fn say(line: impl fmt::Display) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
+    }
+}
+
+/// Says where the page is. Its token is for a person's eyes: what goes into a file or a pipe has none.
+pub(crate) fn say_page(endpoint: &Endpoint) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        say(format!("page: {}", endpoint.page()))
+    } else {
+        say(format!("page: {}/ (`grove open` opens it)", endpoint.http))
     }
 }
 

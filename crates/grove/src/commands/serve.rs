@@ -1,5 +1,6 @@
 //! `grove serve`
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,27 +9,33 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::LocalFs;
 use grove_host::server::{self, Access};
-use grove_host::{Config, Env, FileJournal, Folders, Host, Limits, recover};
+use grove_host::{Config, Env, FileJournal, Folders, FrameLog, Host, Limits, recover};
+use grove_work::Roots;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, say};
+use super::{Failure, say, say_page};
 use crate::cli::{Common, ServeArgs};
 use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
-use crate::settings::Settings;
+use crate::page::page;
+use crate::settings::{Settings, Source};
 
 /// How long connections may take to hear that the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, args)?;
+    if args.detached {
+        // What happens to the terminal that it was started from, and to its jobs, does not reach it from now on.
+        rustix::process::setsid().context("the host cannot leave its terminal: use `grove start`")?;
+    }
     log_to_stderr();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(serve(&settings, args.json))
+    runtime.block_on(serve(&settings, args))
 }
 
-async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
+async fn serve(settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be heard")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be heard")?;
 
@@ -41,14 +48,20 @@ async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
     let token = folder.token(env.random.as_ref())?;
 
     let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
-    let config = config(settings);
+    let mut config = config(settings);
+    if let Some(file) = &args.log_frames {
+        let log = FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?;
+        config.frame_log = Some(log);
+    }
+    let frame_log = config.frame_log.clone();
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
     let recovered = recover(contents, env.sessions.as_ref(), &config.limits).await?;
     for damage in &recovered.damage {
         tracing::warn!(%damage, "something cannot be read; the rest is there");
     }
     let host = Host::start(env, config, agents, Box::new(journal), recovered).await?;
-    let serving = server::serve(host.clone(), Access::loopback(token.clone(), address), Box::new(listener));
+    let access = Access::loopback(token.clone(), address);
+    let serving = server::serve_with_page(host.clone(), access, page(), Box::new(listener));
 
     let endpoint = Endpoint {
         ws: format!("ws://{address}/ws"),
@@ -57,19 +70,24 @@ async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
         pid: std::process::id(),
     };
     folder.announce(&endpoint)?;
-    if json {
-        say(serde_json::to_string(&endpoint)?)?;
-    } else {
-        say(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;
-        say(format!("Connect to {}?tkn={}", endpoint.ws, endpoint.token))?;
-        say("Ctrl-C stops it.")?;
-    }
+    greet(&endpoint, settings, args)?;
 
+    let idle_exit = idle_exit(settings, args);
+    let idle = async {
+        match idle_exit {
+            Some(patience) => serving.idle(patience).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        _ = terminate.recv() => tracing::info!("stopping: running turns get a few seconds"),
+        _ = interrupt.recv() => tracing::info!("stopping: running turns get a few seconds"),
+        _ = idle => {
+            tracing::info!("stopping: nobody needed the host for a while (idle-exit)");
+            // Whoever looks for a host from now on starts another.
+            folder.retract();
+        }
     }
-    tracing::info!("stopping: running turns get a few seconds");
     let orderly = async {
         host.stop().await;
         tokio::time::timeout(FAREWELL, serving.drained()).await.ok();
@@ -80,7 +98,34 @@ async fn serve(settings: &Settings, json: bool) -> Result<(), Failure> {
         _ = interrupt.recv() => tracing::warn!("stopped at once"),
     }
     folder.retract();
+    if let Some(log) = frame_log {
+        tokio::time::timeout(FAREWELL, log.written()).await.ok();
+    }
     Ok(())
+}
+
+/// Says where the host is. Only a person at a terminal is shown the token unasked.
+fn greet(endpoint: &Endpoint, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
+    if args.json {
+        let mut said = serde_json::to_value(endpoint)?;
+        said["page"] = endpoint.page().into();
+        return Ok(say(said)?);
+    }
+    say(format!("Grove is running at {} (data in {})", endpoint.http, settings.data_dir.value.display()))?;
+    say_page(endpoint)?;
+    if std::io::stdout().is_terminal() {
+        say(format!("clients: {}?tkn={}", endpoint.ws, endpoint.token))?;
+    } else {
+        say(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
+    }
+    say(if args.detached { "`grove stop` stops it." } else { "Ctrl-C stops it." })?;
+    Ok(())
+}
+
+/// How long the host goes on when nobody uses it. A person who runs it in the foreground decides that, no file.
+fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
+    let asked = args.detached || matches!(settings.idle_exit.source, Source::Flag(_));
+    (asked && settings.idle_exit.value > 0).then(|| Duration::from_secs(settings.idle_exit.value))
 }
 
 fn config(settings: &Settings) -> Config {
@@ -95,9 +140,11 @@ fn config(settings: &Settings) -> Config {
         },
         folders: Folders {
             default_directory: Some(settings.default_directory.value.clone()),
-            browse: settings.browse_roots.value.clone(),
-            read: settings.read_roots.value.clone(),
-            private,
+            roots: Roots {
+                browse: settings.browse_roots.value.clone(),
+                read: settings.read_roots.value.clone(),
+                private,
+            },
         },
         durability: settings.durability.value.into(),
         ..Config::default()

@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Failure, errand, say};
+use crate::background::find_host;
 use crate::cli::{Common, OutputArgs, ServeArgs};
 use crate::data_folder;
 use crate::settings::Settings;
@@ -17,13 +18,8 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let data_dir = &settings.data_dir.value;
     let none = || Failure::NoHost(format!("no host is running for {}", data_dir.display()));
-    let endpoint = data_folder::read_endpoint(data_dir)?.ok_or_else(none)?;
     // Process numbers are used again: only the one that answers with our token is ended.
-    let health = match errand()?.block_on(endpoint.health()) {
-        Ok(health) => health,
-        Err(_) if !data_folder::is_taken(data_dir) => return Err(none()),
-        Err(error) => return Err(error.into()),
-    };
+    let health = errand()?.block_on(find_host(data_dir))?.ok_or_else(none)?.health;
     let pid = i32::try_from(health.pid).ok().and_then(Pid::from_raw).context("the host's process number is odd")?;
     kill_process(pid, Signal::TERM).with_context(|| format!("process {} cannot be told to stop", health.pid))?;
 

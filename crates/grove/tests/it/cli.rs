@@ -32,6 +32,7 @@ async fn status_says_where_the_host_is_and_what_it_does() {
         "running": true,
         "http": format!("http://{}", host.address),
         "ws": host.ws,
+        "page": format!("http://{}/#token={}", host.address, host.token),
         "pid": host.pid(),
         "version": env!("CARGO_PKG_VERSION"),
         "sessions": 2,
@@ -95,8 +96,10 @@ fn serve_without_json_says_how_to_connect() {
         serde_json::from_str(&std::fs::read_to_string(place.data().join("host.json")).unwrap()).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let url = format!("{}?tkn={}", endpoint["ws"].as_str().unwrap(), endpoint["token"].as_str().unwrap());
-    assert!(said.contains(&url), "{said}");
+    for said_of in [endpoint["ws"].as_str().unwrap(), endpoint["http"].as_str().unwrap(), "data/token", "grove open"] {
+        assert!(said.contains(said_of), "no {said_of} in {said}");
+    }
+    assert!(!said.contains(endpoint["token"].as_str().unwrap()), "what is no terminal may be a log");
     assert!(endpoint["ws"].as_str().unwrap().starts_with("ws://127.0.0.1:"), "loopback is where it listens by default");
 }
 
@@ -119,6 +122,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "replay-actions": default(json!(10_000)),
         "replay-bytes": default(json!(32 << 20)),
         "turn-silence": default(json!(1_800)),
+        "idle-exit": default(json!(600)),
         "durability": default(json!("power")),
         "default-directory": default(json!(home)),
         "browse-roots": default(json!([home])),
@@ -141,6 +145,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "replay-actions": from_file(json!(5)),
         "replay-bytes": default(json!(32 << 20)),
         "turn-silence": variable("GROVE_TURN_SILENCE", json!(7)),
+        "idle-exit": default(json!(600)),
         "durability": default(json!("power")),
         "default-directory": default(json!(home)),
         "browse-roots": variable("GROVE_BROWSE_ROOTS", json!(["/b", "/c"])),
@@ -232,6 +237,8 @@ fn wrong_usage_exits_with_2() {
         &["serve", "--listen", "nowhere"],
         &["serve", "--replay-actions", "-1"],
         &["config"],
+        &["ahp-bridge"],
+        &["start", "--idle-exit", "soon"],
         &["completions"],
         &["completions", "tcsh"],
     ] {
@@ -250,6 +257,9 @@ fn help_says_what_each_command_does() {
             &[
                 "host for coding-agent sessions",
                 "serve",
+                "start",
+                "open",
+                "ahp-bridge",
                 "status",
                 "stop",
                 "config",
@@ -271,8 +281,37 @@ fn help_says_what_each_command_does() {
                 "--browse-root",
                 "--read-root",
                 "--data-dir",
+                "--idle-exit",
+                "--log-frames",
             ],
         ),
+        (&["start", "--help"], &["in the background", "--idle-exit", "--json", "host.log", "grove stop"]),
+        (&["open", "--help"], &["in the browser", "--print", "token"]),
+        (&["ahp-bridge", "--help"], &["--stdio", "One JSON message a line"]),
+        (
+            &["run", "--help"],
+            &[
+                "prompt",
+                "--agent",
+                "--cwd",
+                "--yes",
+                "--json",
+                "--no-start",
+                "--protocol",
+                "Examples",
+                "grove approve",
+                "130",
+            ],
+        ),
+        (&["ls", "--help"], &["--all", "--json", "archived"]),
+        (&["attach", "--help"], &["live", "Ctrl-D", "Examples", "beginning"]),
+        (&["send", "--help"], &["--queue", "--wait", "Examples", "Exit codes"]),
+        (&["cancel", "--help"], &["Cancel the turn"]),
+        (&["approve", "--help"], &["--option", "several", "Examples"]),
+        (&["deny", "--help"], &["--reason"]),
+        (&["answer", "--help"], &["--decline", "order of the questions"]),
+        (&["rm", "--help"], &["for good", "--yes"]),
+        (&["agents", "--help"], &["models", "--json"]),
         (&["status", "--help"], &["whether a host is running", "--json"]),
         (&["stop", "--help"], &["Stop the running host", "--json"]),
         (&["config", "--help"], &["configuration", "show"]),
@@ -296,7 +335,7 @@ fn completions_are_there_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = Ran::from(place.grove(&["completions", shell]).output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-        for word in ["grove", "serve", "status", "completions"] {
+        for word in ["grove", "serve", "status", "completions", "start", "open", "ahp-bridge", "log-frames", "attach"] {
             assert!(ran.stdout.contains(word), "{shell} does not know {word}");
         }
     }

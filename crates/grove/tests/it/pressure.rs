@@ -123,7 +123,7 @@ async fn a_client_that_stops_reading_is_closed_and_others_see_everything() {
     let ended = loop {
         match sleeper.frame().await {
             Some(_) => {}
-            None => break sleeper.ended.clone().unwrap(),
+            None => break sleeper.ended().unwrap().clone(),
         }
     };
     assert!(matches!(ended, Ended::Closed { code: 4008, .. } | Ended::Broken), "{ended:?}");

@@ -69,8 +69,11 @@ impl Place {
 
     /// `grove serve` as a test starts it, for a test that wants to change something about it.
     pub(crate) fn serve_command(&self, args: &[&str]) -> Command {
-        let mut command = self.grove(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let mut command = self.grove(&["serve", "--json"]);
         command.args(args);
+        if !args.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         // A data folder of the test's own choice comes before the usual one.
         if !args.contains(&"--data-dir") {
             command.arg("--data-dir").arg(self.data());
@@ -124,6 +127,48 @@ impl From<Output> for Ran {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+}
+
+/// Whatever host runs in the background of a place, stopped when dropped.
+pub(crate) struct Background(pub(crate) Place);
+
+impl Background {
+    /// `grove start --json` with more arguments, and what it says.
+    pub(crate) fn start(&self, args: &[&str]) -> Value {
+        let ran = self.0.run(&[&["start", "--json"], args].concat());
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+
+    /// What the host wrote.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.0.data().join("host.log")).unwrap()
+    }
+
+    /// A client of the host.
+    pub(crate) async fn client(&self, client_id: &str) -> Client {
+        let endpoint = std::fs::read_to_string(self.0.data().join("host.json")).unwrap();
+        let endpoint: Value = serde_json::from_str(&endpoint).unwrap();
+        let (ws, token) = (endpoint["ws"].as_str().unwrap(), endpoint["token"].as_str().unwrap());
+        let mut client = Client::connect(ws, token, client_id).await;
+        client.initialize(&[]).await;
+        client
+    }
+
+    /// Waits until no host is running any more.
+    pub(crate) fn until_gone(&self) {
+        let deadline = Deadline::new("the host is still there");
+        while self.0.run(&["status"]).code != Some(3) {
+            deadline.check();
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.run(&["stop"]);
     }
 }
 
@@ -300,30 +345,34 @@ impl Deadline {
 
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
+    /// Name in lower case, and value.
+    headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
 impl HttpAnswer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
     fn read(stream: TcpStream) -> Self {
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
         stream.read_line(&mut line).unwrap();
         let status = line.split(' ').nth(1).unwrap_or_else(|| panic!("no status in {line:?}")).parse().unwrap();
-        let mut length = 0;
+        let mut headers = Vec::new();
         loop {
             let mut header = String::new();
             stream.read_line(&mut header).unwrap();
-            let header = header.trim_end().to_ascii_lowercase();
-            if header.is_empty() {
-                break;
-            }
-            if let Some(value) = header.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
+            let Some((name, value)) = header.trim_end().split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
+        let mut answer = Self { status, headers, body: String::new() };
+        let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         stream.read_exact(&mut body).unwrap();
-        Self { status, body: String::from_utf8(body).unwrap() }
+        answer.body = String::from_utf8(body).unwrap();
+        answer
     }
 }
 
@@ -357,7 +406,7 @@ impl ClientExt for Client {
     }
 
     async fn json(&mut self) -> Value {
-        let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended));
+        let text = self.frame().await.unwrap_or_else(|| panic!("the connection ended: {:?}", self.ended()));
         serde_json::from_str(&text).unwrap()
     }
 

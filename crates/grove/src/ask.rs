@@ -1,0 +1,295 @@
+//! Questions of an agent, asked in words and answered in a line each.
+
+use grove_wire::ahp::{
+    ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswer, ChatInputNumberAnswer,
+    ChatInputOption, ChatInputQuestion, ChatInputSelectedAnswer, ChatInputSelectedManyAnswer, ChatInputSkipped,
+    ChatInputTextAnswer, ConfirmationOption, ConfirmationOptionKind,
+};
+
+use crate::show::style::{bold, dim, harmless, yellow};
+use crate::talk::{Deed, Permission, Verdict, Waiting};
+
+/// Something that is being asked, with the answers so far.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    waiting: Waiting,
+    answers: Vec<(String, ChatInputAnswer)>,
+}
+
+/// What comes of a line.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Done(Deed),
+    /// There is another question.
+    Next,
+    /// It is no answer, and why.
+    Again(String),
+}
+
+impl Asking {
+    pub(crate) fn new(waiting: Waiting) -> Self {
+        Self { waiting, answers: Vec::new() }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        self.waiting.id()
+    }
+
+    /// The question that is to be answered now.
+    fn question(&self) -> Option<&ChatInputQuestion> {
+        match &self.waiting {
+            Waiting::Questions { request, .. } => request.questions.as_ref()?.get(self.answers.len()),
+            Waiting::Permission(_) | Waiting::Elsewhere { .. } => None,
+        }
+    }
+
+    /// What stands before the prompt, and the prompt.
+    pub(crate) fn words(&self) -> (String, String) {
+        match &self.waiting {
+            Waiting::Permission(permission) => {
+                let mut words = format!("{} {}", yellow("?"), bold(harmless(&permission.title)));
+                if let Some(input) = &permission.input {
+                    for line in harmless(input).lines() {
+                        words.push_str(&format!("\n    {line}"));
+                    }
+                }
+                for (number, option) in permission.options.iter().enumerate() {
+                    words.push_str(&format!("\n  {} {}", bold(number + 1), harmless(&option.label)));
+                }
+                let prompt = if permission.options.is_empty() { "[y/n]" } else { "[y/n, or a number]" };
+                (words, prompt.to_owned())
+            }
+            Waiting::Questions { request, .. } => {
+                let mut words = String::new();
+                if self.answers.is_empty() {
+                    let about = request.message.iter().chain(&request.url);
+                    words = about.map(|line| format!("{} {}\n", yellow("?"), harmless(line))).collect();
+                }
+                match self.question() {
+                    Some(question) => {
+                        words.push_str(&format!("{} {}", yellow("?"), bold(harmless(&wording(question)))));
+                        for (number, option) in options(question).iter().enumerate() {
+                            let recommended = if option.recommended == Some(true) { " (recommended)" } else { "" };
+                            let about = option.description.as_ref().map(|about| format!(" – {about}"));
+                            let label = format!("{}{recommended}{}", option.label, about.unwrap_or_default());
+                            words.push_str(&format!("\n  {} {}", bold(number + 1), harmless(&label)));
+                        }
+                        (words, hint(question).to_owned())
+                    }
+                    None => (words.trim_end().to_owned(), "[y when it is done, n to decline]".to_owned()),
+                }
+            }
+            Waiting::Elsewhere { what, .. } => {
+                (dim(format!("waiting for {}", harmless(what))).to_string(), String::new())
+            }
+        }
+    }
+
+    /// Takes a line as an answer.
+    pub(crate) fn reply(&mut self, line: &str) -> Reply {
+        let given = match &self.waiting {
+            Waiting::Permission(permission) => {
+                return match verdict(permission, line) {
+                    Ok(verdict) => Reply::Done(Deed::Permit { permission: permission.clone(), verdict }),
+                    Err(why) => Reply::Again(why),
+                };
+            }
+            Waiting::Elsewhere { .. } => return Reply::Again("this cannot be answered here".to_owned()),
+            Waiting::Questions { .. } => match self.question() {
+                Some(question) => answer(question, line).map(|answer| (id(question).to_owned(), answer)),
+                None => {
+                    return match yes_or_no(line) {
+                        Some(done) => Reply::Done(self.answered(done)),
+                        None => Reply::Again("y or n".to_owned()),
+                    };
+                }
+            },
+        };
+        match given {
+            Ok(given) => self.answers.push(given),
+            Err(why) => return Reply::Again(why),
+        }
+        if self.question().is_some() { Reply::Next } else { Reply::Done(self.answered(true)) }
+    }
+
+    fn answered(&self, accepted: bool) -> Deed {
+        let chat = match &self.waiting {
+            Waiting::Questions { chat, .. } => chat.clone(),
+            Waiting::Permission(_) | Waiting::Elsewhere { .. } => String::new(),
+        };
+        Deed::Answer { chat, request: self.id().to_owned(), answers: accepted.then(|| self.answers.clone()) }
+    }
+}
+
+fn yes_or_no(line: &str) -> Option<bool> {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" | "true" => Some(true),
+        "n" | "no" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads a decision: yes, no, or one of the options by number, id or label.
+pub(crate) fn verdict(permission: &Permission, line: &str) -> Result<Verdict, String> {
+    if let Some(option) = chosen(&permission.options, line, |option| (&option.id, &option.label)) {
+        return Ok(with_option(option));
+    }
+    yes_or_no(line).map(Verdict::new).ok_or_else(|| match permission.options.as_slice() {
+        [] => "y or n".to_owned(),
+        options => format!("y, n, or one of {}", names(options)),
+    })
+}
+
+pub(crate) fn with_option(option: &ConfirmationOption) -> Verdict {
+    let approved = option.kind != ConfirmationOptionKind::Deny;
+    Verdict { option: Some(option.id.clone()), ..Verdict::new(approved) }
+}
+
+/// The ids of options, for those who have to choose one.
+pub(crate) fn names(options: &[ConfirmationOption]) -> String {
+    options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn chosen<'a, T>(options: &'a [T], line: &str, names: impl Fn(&T) -> (&String, &String)) -> Option<&'a T> {
+    let line = line.trim();
+    let is_named = |option: &&T| {
+        let (id, label) = names(option);
+        id == line || label.eq_ignore_ascii_case(line)
+    };
+    let by_number = || options.get(line.parse::<usize>().ok()?.checked_sub(1)?);
+    options.iter().find(is_named).or_else(by_number)
+}
+
+/// The question in words.
+pub(crate) fn wording(question: &ChatInputQuestion) -> String {
+    let (title, message) = match question {
+        ChatInputQuestion::Text(question) => (&question.title, &question.message),
+        ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => {
+            (&question.title, &question.message)
+        }
+        ChatInputQuestion::Boolean(question) => (&question.title, &question.message),
+        ChatInputQuestion::SingleSelect(question) => (&question.title, &question.message),
+        ChatInputQuestion::MultiSelect(question) => (&question.title, &question.message),
+        ChatInputQuestion::Unknown(_) => return "a question of a kind that is not known here".to_owned(),
+    };
+    match title {
+        Some(title) => format!("{title}: {message}"),
+        None => message.clone(),
+    }
+}
+
+pub(crate) fn id(question: &ChatInputQuestion) -> &str {
+    match question {
+        ChatInputQuestion::Text(question) => &question.id,
+        ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => &question.id,
+        ChatInputQuestion::Boolean(question) => &question.id,
+        ChatInputQuestion::SingleSelect(question) => &question.id,
+        ChatInputQuestion::MultiSelect(question) => &question.id,
+        ChatInputQuestion::Unknown(value) => value.get("id").and_then(serde_json::Value::as_str).unwrap_or_default(),
+    }
+}
+
+fn is_required(question: &ChatInputQuestion) -> bool {
+    let required = match question {
+        ChatInputQuestion::Text(question) => question.required,
+        ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => question.required,
+        ChatInputQuestion::Boolean(question) => question.required,
+        ChatInputQuestion::SingleSelect(question) => question.required,
+        ChatInputQuestion::MultiSelect(question) => question.required,
+        ChatInputQuestion::Unknown(_) => None,
+    };
+    required == Some(true)
+}
+
+fn options(question: &ChatInputQuestion) -> &[ChatInputOption] {
+    match question {
+        ChatInputQuestion::SingleSelect(question) => &question.options,
+        ChatInputQuestion::MultiSelect(question) => &question.options,
+        ChatInputQuestion::Text(_)
+        | ChatInputQuestion::Number(_)
+        | ChatInputQuestion::Integer(_)
+        | ChatInputQuestion::Boolean(_)
+        | ChatInputQuestion::Unknown(_) => &[],
+    }
+}
+
+fn hint(question: &ChatInputQuestion) -> &'static str {
+    match question {
+        ChatInputQuestion::Boolean(_) => "[y/n]",
+        ChatInputQuestion::SingleSelect(_) => "[a number]",
+        ChatInputQuestion::MultiSelect(_) => "[numbers, with commas between them]",
+        ChatInputQuestion::Text(_)
+        | ChatInputQuestion::Number(_)
+        | ChatInputQuestion::Integer(_)
+        | ChatInputQuestion::Unknown(_) => ">",
+    }
+}
+
+/// Reads an answer to a question. An empty one is its default, or passes it over where that is allowed.
+pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInputAnswer, String> {
+    let text = line.trim();
+    let submitted = |value| Ok(ChatInputAnswer::Submitted(ChatInputAnswered { value }));
+    if text.is_empty() {
+        return match default(question) {
+            Some(value) => submitted(value),
+            None if is_required(question) => Err("this has to be answered".to_owned()),
+            None => Ok(ChatInputAnswer::Skipped(ChatInputSkipped { freeform_values: None })),
+        };
+    }
+    submitted(match question {
+        ChatInputQuestion::Text(_) | ChatInputQuestion::Unknown(_) => {
+            ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() })
+        }
+        ChatInputQuestion::Number(_) => ChatInputAnswerValue::Number(ChatInputNumberAnswer {
+            value: text.parse().map_err(|_| format!("{text:?} is no number"))?,
+        }),
+        ChatInputQuestion::Integer(_) => ChatInputAnswerValue::Number(ChatInputNumberAnswer {
+            value: text.parse::<i64>().map_err(|_| format!("{text:?} is no whole number"))?.into(),
+        }),
+        ChatInputQuestion::Boolean(_) => {
+            let value = yes_or_no(text).ok_or_else(|| "y or n".to_owned())?;
+            ChatInputAnswerValue::Boolean(ChatInputBooleanAnswer { value })
+        }
+        ChatInputQuestion::SingleSelect(select) => {
+            let option = chosen(&select.options, text, |option| (&option.id, &option.label));
+            ChatInputAnswerValue::Selected(match option {
+                Some(option) => ChatInputSelectedAnswer { value: option.id.clone(), freeform_values: None },
+                None if select.allow_freeform_input == Some(true) => {
+                    ChatInputSelectedAnswer { value: String::new(), freeform_values: Some(vec![text.to_owned()]) }
+                }
+                None => return Err(format!("{text:?} is none of the options")),
+            })
+        }
+        ChatInputQuestion::MultiSelect(select) => {
+            let mut many = ChatInputSelectedManyAnswer::default();
+            for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+                match chosen(&select.options, word, |option| (&option.id, &option.label)) {
+                    Some(option) => many.value.push(option.id.clone()),
+                    None if select.allow_freeform_input == Some(true) => {
+                        many.freeform_values.get_or_insert_default().push(word.to_owned());
+                    }
+                    None => return Err(format!("{word:?} is none of the options")),
+                }
+            }
+            ChatInputAnswerValue::SelectedMany(many)
+        }
+    })
+}
+
+fn default(question: &ChatInputQuestion) -> Option<ChatInputAnswerValue> {
+    match question {
+        ChatInputQuestion::Text(question) => {
+            let value = question.default_value.clone()?;
+            Some(ChatInputAnswerValue::Text(ChatInputTextAnswer { value }))
+        }
+        ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => {
+            let value = question.default_value.clone()?;
+            Some(ChatInputAnswerValue::Number(ChatInputNumberAnswer { value }))
+        }
+        ChatInputQuestion::Boolean(question) => {
+            let value = question.default_value?;
+            Some(ChatInputAnswerValue::Boolean(ChatInputBooleanAnswer { value }))
+        }
+        ChatInputQuestion::SingleSelect(_) | ChatInputQuestion::MultiSelect(_) | ChatInputQuestion::Unknown(_) => None,
+    }
+}

@@ -1,0 +1,173 @@
+//! Finding the host of a data folder, and starting one in the background where there is none.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::time::Instant;
+
+use crate::commands::IN_USE;
+use crate::data_folder;
+use crate::endpoint::{Endpoint, Health};
+use crate::settings::{Settings, Source};
+
+/// How long a host may take until it answers.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often to look whether it does.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A log that is larger than this makes room for a new one when a host starts.
+const LOG_BYTES: u64 = 8 << 20;
+/// How much of a log an error shows.
+const LOG_END: (u64, usize) = (4 << 10, 10);
+
+/// A host that answers.
+pub(crate) struct Found {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) health: Health,
+    /// It was started for us.
+    pub(crate) started: bool,
+}
+
+/// The host of a data folder, if one is running. An error means that there is one, and that it does not answer.
+pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<Found>> {
+    let Some(endpoint) = data_folder::read_endpoint(data_dir)? else { return Ok(None) };
+    match endpoint.health().await {
+        Ok(health) => Ok(Some(Found { endpoint, health, started: false })),
+        // The file of a host that was killed stays behind; the lock does not.
+        Err(_) if !data_folder::is_taken(data_dir) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The host of the data folder. Where none is running, one is started in the background; of several who want that at
+/// once, one starts it and the others find it.
+pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<Found> {
+    let data_dir = &settings.data_dir.value;
+    if let Ok(Some(found)) = find_host(data_dir).await {
+        return Ok(found);
+    }
+    data_folder::make(data_dir)?;
+    let deadline = Instant::now() + PATIENCE;
+    let turn = data_folder::start_lock(data_dir)?;
+    while turn.try_lock().is_err() {
+        if Instant::now() > deadline {
+            bail!("somebody else has been starting a host for {} s: try again", PATIENCE.as_secs());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+
+    let mut starting: Option<Starting> = None;
+    loop {
+        let stale = starting.as_ref().and_then(|starting| starting.stale.as_ref());
+        let endpoint = data_folder::read_endpoint(data_dir)?.filter(|endpoint| Some(endpoint) != stale);
+        if let Some(endpoint) = endpoint
+            && let Ok(health) = endpoint.health().await
+        {
+            let started = starting.is_some_and(|starting| starting.process.id() == health.pid);
+            return Ok(Found { endpoint, health, started });
+        }
+        match &mut starting {
+            None if !data_folder::is_taken(data_dir) => starting = Some(Starting::begin(settings)?),
+            // Another host is starting, or just stopping.
+            None => {}
+            Some(mine) => match mine.process.try_wait().context("the host cannot be watched")? {
+                None => {}
+                // Somebody else was faster: theirs is the one to find.
+                Some(status) if status.code() == Some(IN_USE.into()) => starting = None,
+                Some(status) => bail!("the host could not be started ({status}); {}", mine.log_end()),
+            },
+        }
+        if Instant::now() > deadline {
+            match &starting {
+                Some(mine) => bail!(
+                    "process {} was started and is not ready after {} s: it may need longer (see `grove status`), or be \
+                     ended with `kill`; {}",
+                    mine.process.id(),
+                    PATIENCE.as_secs(),
+                    mine.log_end()
+                ),
+                None => bail!(
+                    "another host has {} and has not answered for {} s: wait for it, or end it with `grove stop`",
+                    data_dir.display(),
+                    PATIENCE.as_secs()
+                ),
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// A host that was told to start.
+struct Starting {
+    process: Child,
+    /// What an earlier host left behind: it leads nowhere.
+    stale: Option<Endpoint>,
+    log: PathBuf,
+    /// Where this host's lines begin.
+    log_start: u64,
+}
+
+impl Starting {
+    fn begin(settings: &Settings) -> Result<Self> {
+        let data_dir = absolute(&settings.data_dir.value)?;
+        let stale = data_folder::read_endpoint(&data_dir)?;
+        let log = data_folder::log_path(&data_dir);
+        let (output, log_start) = open_log(&log).with_context(|| format!("{} cannot be opened", log.display()))?;
+        let errors = output.try_clone().context("the log cannot be opened twice")?;
+        let program = std::env::current_exe().context("this program cannot be found, to start a host with")?;
+
+        let mut command = Command::new(&program);
+        command.args(["serve", "--detached", "--data-dir"]).arg(&data_dir);
+        command.arg("--config").arg(absolute(&settings.config_file)?);
+        if let Source::Flag(_) = settings.idle_exit.source {
+            command.arg("--idle-exit").arg(settings.idle_exit.value.to_string());
+        }
+        // The folder in which it happened to be started is none of its business.
+        command.current_dir(&data_dir).stdin(Stdio::null()).stdout(output).stderr(errors);
+        // Whoever reads a pipe of ours would wait for the host's end, too.
+        close_fds::set_fds_cloexec_threadsafe(3, &[]);
+        let process = command.spawn().with_context(|| format!("{} cannot be run", program.display()))?;
+        Ok(Self { process, stale, log, log_start })
+    }
+
+    /// The last lines of what the host wrote.
+    fn log_end(&self) -> String {
+        let (most_bytes, most_lines) = LOG_END;
+        let read = || {
+            let mut file = File::open(&self.log)?;
+            let from = self.log_start.max(file.metadata()?.len().saturating_sub(most_bytes));
+            file.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            file.take(most_bytes).read_to_end(&mut bytes).map(|_| bytes)
+        };
+        let bytes = match read() {
+            Ok(bytes) => bytes,
+            Err(error) => return format!("its log {} cannot be read: {error}", self.log.display()),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        match &lines[lines.len().saturating_sub(most_lines)..] {
+            [] => format!("its log {} says nothing", self.log.display()),
+            lines => format!("its log {} ends with:\n{}", self.log.display(), lines.join("\n")),
+        }
+    }
+}
+
+/// Opens the log to append to, and says how long it is. One that has grown large is put aside, in the place of the one
+/// before.
+fn open_log(path: &Path) -> std::io::Result<(File, u64)> {
+    if fs::metadata(path).is_ok_and(|log| log.len() > LOG_BYTES) {
+        fs::rename(path, path.with_extension("log.old"))?;
+    }
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("{} leads nowhere", path.display()))
+}

@@ -1,0 +1,124 @@
+//! `grove approve`, `grove deny` and `grove answer`
+
+use anyhow::anyhow;
+use grove_wire::ahp::{ChatInputRequest, ConfirmationOptionKind};
+use serde_json::json;
+
+use super::run::start;
+use super::{Failure, errand, say};
+use crate::ask::{self, names, with_option};
+use crate::cli::{AnswerArgs, ApproveArgs, Common, DenyArgs, PermissionArgs};
+use crate::connect::{Reach, id_of};
+use crate::follow::Output;
+use crate::show::style::harmless;
+use crate::talk::any::AnyTalk;
+use crate::talk::{Deed, Permission, Talk, Verdict, Waiting};
+
+pub(crate) fn approve(common: &Common, args: &ApproveArgs) -> Result<(), Failure> {
+    decide(common, &args.permission, |permission| match &args.option {
+        None => Ok(Verdict::new(true)),
+        Some(wanted) => {
+            let option = permission.options.iter().find(|option| option.id == *wanted);
+            let option = option.ok_or_else(|| match permission.options.as_slice() {
+                [] => Failure::NotFound(format!("{} has no options: leave out --option", permission.title)),
+                options => Failure::NotFound(format!("there is no option {wanted:?}: there are {}", names(options))),
+            })?;
+            match option.kind {
+                ConfirmationOptionKind::Deny => Err(anyhow!("{wanted:?} denies: use `grove deny`").into()),
+                ConfirmationOptionKind::Approve | ConfirmationOptionKind::Unknown(_) => Ok(with_option(option)),
+            }
+        }
+    })
+}
+
+pub(crate) fn deny(common: &Common, args: &DenyArgs) -> Result<(), Failure> {
+    decide(common, &args.permission, |_| Ok(Verdict { reason: args.reason.clone(), ..Verdict::new(false) }))
+}
+
+/// Answers a permission.
+fn decide(
+    common: &Common,
+    args: &PermissionArgs,
+    verdict: impl FnOnce(&Permission) -> Result<Verdict, Failure>,
+) -> Result<(), Failure> {
+    let reach = Reach::new(common, &args.connect)?;
+    errand()?.block_on(async {
+        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, Output::Shown).await?;
+        let permissions = talk.waiting().into_iter().filter_map(|waiting| match waiting {
+            Waiting::Permission(permission) => Some(permission),
+            Waiting::Questions { .. } | Waiting::Elsewhere { .. } => None,
+        });
+        let waiting: Vec<Waiting> = permissions.map(Waiting::Permission).collect();
+        let Waiting::Permission(permission) = only(waiting, args.request.as_deref(), &talk, "permission")? else {
+            return Err(anyhow!("nothing waits for a permission").into());
+        };
+        let verdict = verdict(&permission)?;
+        let (request, title, approved) = (permission.request.clone(), permission.title.clone(), verdict.approved);
+        start(&mut talk, Deed::Permit { permission, verdict }).await?;
+        if args.json {
+            return Ok(say(json!({"session": talk.uri(), "request": request, "approved": approved}))?);
+        }
+        let decided = if approved { "approved" } else { "denied" };
+        Ok(say(format!("{decided}: {}", harmless(&title)))?)
+    })
+}
+
+/// The one that waits, or the one that is named.
+fn only(mut waiting: Vec<Waiting>, named: Option<&str>, talk: &impl Talk, what: &str) -> Result<Waiting, Failure> {
+    let id = id_of(talk.uri());
+    if let Some(named) = named {
+        let at = waiting.iter().position(|waiting| waiting.id() == named);
+        let missing = || Failure::NotFound(format!("no {what} {named:?} waits in {id}"));
+        return at.map(|at| waiting.swap_remove(at)).ok_or_else(missing);
+    }
+    match (waiting.pop(), waiting.len()) {
+        (Some(only), 0) => Ok(only),
+        (None, _) => Err(Failure::NotFound(format!("no {what} waits in {id}"))),
+        (Some(last), others) => {
+            waiting.push(last);
+            let list: Vec<String> =
+                waiting.iter().map(|waiting| format!("  {}  {}", waiting.id(), harmless(&waiting.summary()))).collect();
+            let list = list.join("\n");
+            Err(anyhow!("{} {what}s wait in {id}: say which one behind the session\n{list}", others + 1).into())
+        }
+    }
+}
+
+pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> {
+    let reach = Reach::new(common, &args.connect)?;
+    errand()?.block_on(async {
+        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, Output::Shown).await?;
+        if matches!(talk, AnyTalk::V1(_)) {
+            return Err(anyhow!("version 1 has no questions: leave out --protocol v1").into());
+        }
+        let waiting = talk.waiting().into_iter().filter(|waiting| matches!(waiting, Waiting::Questions { .. }));
+        let waiting = only(waiting.collect(), args.request.as_deref(), &talk, "question")?;
+        let Waiting::Questions { chat, request } = waiting else {
+            return Err(anyhow!("nothing waits for an answer").into());
+        };
+        let answers = if args.decline { None } else { Some(answers(&request, &args.text)?) };
+        let id = request.id.clone();
+        start(&mut talk, Deed::Answer { chat, request: id.clone(), answers }).await?;
+        if args.json {
+            return Ok(say(json!({"session": talk.uri(), "request": id, "answered": !args.decline}))?);
+        }
+        Ok(say(if args.decline { "declined" } else { "answered" })?)
+    })
+}
+
+type Answers = Vec<(String, grove_wire::ahp::ChatInputAnswer)>;
+
+/// A text for each question, in their order.
+fn answers(request: &ChatInputRequest, texts: &[String]) -> Result<Answers, Failure> {
+    let questions = request.questions.as_deref().unwrap_or_default();
+    if questions.len() != texts.len() {
+        let list: Vec<String> = questions.iter().map(|question| format!("  {}", ask::wording(question))).collect();
+        let (wanted, given, list) = (questions.len(), texts.len(), harmless(&list.join("\n")));
+        return Err(anyhow!("{wanted} answers are wanted, one text for each, and {given} are given:\n{list}").into());
+    }
+    let answer = |(question, text): (_, &String)| {
+        let answer = ask::answer(question, text).map_err(|why| anyhow!("{}: {why}", ask::wording(question)))?;
+        Ok((ask::id(question).to_owned(), answer))
+    };
+    questions.iter().zip(texts).map(answer).collect()
+}

@@ -1,0 +1,52 @@
+//! `grove open`
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Failure, errand, say};
+use crate::background::find_or_start_host;
+use crate::cli::{Common, OpenArgs, ServeArgs};
+use crate::settings::Settings;
+
+/// How long an opener may take to say that it failed. One that still runs then has become the browser.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) fn run(common: &Common, args: &OpenArgs) -> Result<(), Failure> {
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    let endpoint = errand()?.block_on(find_or_start_host(&settings))?.endpoint;
+    if !args.print && open(&endpoint.page()) {
+        say(format!("opened {} in the browser", endpoint.http))?;
+    } else {
+        // Somebody asked for it, so it is said wherever the output goes.
+        say(endpoint.page())?;
+    }
+    Ok(())
+}
+
+/// Opens an address in the browser, where there is one.
+fn open(url: &str) -> bool {
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else if has_screen() {
+        "xdg-open"
+    } else {
+        return false;
+    };
+    let mut command = Command::new(program);
+    let spawned = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let Ok(mut process) = spawned else { return false };
+    let since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        match process.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Without a screen there may still be a browser, one that takes over the terminal: nobody asked for that.
+fn has_screen() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}

@@ -1,0 +1,126 @@
+//! `grove run`
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use grove_client::Outcome;
+use grove_wire::{ahp, v1};
+
+use super::{Failure, errand};
+use crate::cli::{Common, Protocol, RunArgs};
+use crate::connect::{Reach, id_of, new_id};
+use crate::follow::{Envelopes, Manner, Output, Until, closed, follow, output};
+use crate::show::style::dim;
+use crate::talk::any::{AnyTalk, Arriving};
+use crate::talk::{self, Beginning, Deed, Talk};
+
+pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
+    let text = prompt(&args.prompt)?;
+    let folder = folder(args.cwd.as_deref())?;
+    let reach = Reach::new(common, &args.connect)?;
+    errand()?.block_on(async {
+        let (mut talk, envelopes) = begin(&reach, args, &folder).await?;
+        ready(&mut talk).await?;
+        if !args.json {
+            anstream::eprintln!("{}", dim(format!("session {}", id_of(talk.uri()))));
+        }
+        let turn = new_id()?;
+        start(&mut talk, Deed::Start { turn: turn.clone(), text }).await?;
+        follow(&mut talk, Until::Turn(turn), Manner { yes: args.yes, envelopes, newest: 0 }).await
+    })
+}
+
+/// Makes a session.
+async fn begin(reach: &Reach, args: &RunArgs, folder: &Path) -> Result<(AnyTalk, Arriving), Failure> {
+    let (output_wanted, folder) = (Output::json(args.json), grove_work::file_uri(folder));
+    match args.connect.protocol {
+        Protocol::Ahp => {
+            let (log, arriving) = output(output_wanted, Envelopes::Ahp);
+            let client = reach.ahp(log).await?;
+            let agents: Vec<String> = client.subscribe(ahp::ROOT).await?.read(|state| {
+                let agents = state.root().map(|root| root.agents.as_slice()).unwrap_or_default();
+                agents.iter().map(|agent| agent.provider.clone()).collect()
+            });
+            let uri = new_session(args.agent.as_deref(), &agents)?;
+            let create = ahp::CreateSessionParams {
+                channel: uri.clone(),
+                working_directories: Some(vec![folder]),
+                ..ahp::CreateSessionParams::default()
+            };
+            client.request(create).await?;
+            Ok((AnyTalk::Ahp(talk::ahp::Conversation::join(&client, &uri).await?), arriving))
+        }
+        Protocol::V1 => {
+            let (log, arriving) = output(output_wanted, Envelopes::V1);
+            let client = reach.v1(log).await?;
+            let agents: Vec<String> = client.subscribe(v1::ROOT).await?.read(|state| {
+                let agents = state.root().map(|root| root.agents.as_slice()).unwrap_or_default();
+                agents.iter().map(|agent| agent.provider.clone()).collect()
+            });
+            let uri = new_session(args.agent.as_deref(), &agents)?;
+            let create = v1::CreateSessionParams {
+                session: uri.clone(),
+                provider: None,
+                model: None,
+                working_directory: Some(folder),
+            };
+            client.request(create).await?;
+            Ok((AnyTalk::V1(talk::v1::Conversation::join(&client, &uri).await?), arriving))
+        }
+    }
+}
+
+/// A prompt as it was given, or what stdin says.
+pub(super) fn prompt(given: &str) -> Result<String, Failure> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().lock().read_to_string(&mut text).context("the prompt cannot be read from stdin")?;
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = given.unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().with_context(|| format!("{} cannot be worked in", folder.display()))?;
+    match folder.is_dir() {
+        true => Ok(folder),
+        false => Err(anyhow!("{} is no folder: --cwd wants one", folder.display()).into()),
+    }
+}
+
+/// The URI of a session that is to be made, of the agent that is wanted or the host's first.
+fn new_session(wanted: Option<&str>, agents: &[String]) -> Result<String, Failure> {
+    let agent = match wanted {
+        Some(wanted) => agents.iter().find(|agent| *agent == wanted).ok_or_else(|| {
+            Failure::NotFound(format!("there is no agent {wanted:?}: this host has {}", agents.join(", ")))
+        })?,
+        None => agents.first().context("this host has no agents")?,
+    };
+    Ok(format!("{agent}:/{}", new_id()?))
+}
+
+/// Waits until a session can be used.
+pub(super) async fn ready(talk: &mut impl Talk) -> Result<(), Failure> {
+    loop {
+        match talk.beginning() {
+            Beginning::Ready => return Ok(()),
+            Beginning::Failed(why) => return Err(anyhow!("the session did not start: {why}").into()),
+            Beginning::Creating => talk.changed().await.map_err(|why| closed(why, talk.uri()))?,
+        }
+    }
+}
+
+/// Does something, and waits until the host has taken it.
+pub(super) async fn start(talk: &mut impl Talk, deed: Deed) -> Result<(), Failure> {
+    match talk.act(deed).await?.await {
+        Outcome::Confirmed(_) => Ok(()),
+        Outcome::Rejected(reason) => Err(anyhow!("the host refused it: {reason}").into()),
+        Outcome::Lost => Err(anyhow!(
+            "the connection was lost before the host answered: `grove attach {}` shows whether it was done",
+            id_of(talk.uri())
+        )
+        .into()),
+    }
+}

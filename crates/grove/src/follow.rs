@@ -1,0 +1,519 @@
+//! Following a conversation: shows it, or prints its envelopes, answers for the person or asks them, and ends when it is
+//! over.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::anyhow;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use grove_client::{Closed, Direction, FrameLog, Outcome, Status};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::ask::{Asking, Reply};
+use crate::commands::{Failure, exit};
+use crate::connect::{id_of, new_id};
+use crate::show::chat::{ChatShow, Questions};
+use crate::show::screen::Screen;
+use crate::show::style::{dim, harmless, red, yellow};
+use crate::talk::any::Arriving;
+use crate::talk::{By, Deed, End, Talk, Verdict, Waiting};
+
+/// When it is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// When this turn is.
+    Turn(String),
+    /// When the person leaves, or the session is gone.
+    Left,
+}
+
+/// How it is followed.
+#[derive(Debug)]
+pub(crate) struct Manner {
+    /// Permissions are given without asking.
+    pub(crate) yes: bool,
+    /// Where the envelopes come from, if they are printed instead of the conversation.
+    pub(crate) envelopes: Arriving,
+    /// How many of the turns that were there before are shown.
+    pub(crate) newest: usize,
+}
+
+/// Follows until it is over, and gives how it ended.
+pub(crate) async fn follow<T: Talk>(talk: &mut T, until: Until, manner: Manner) -> Result<(), Failure> {
+    let Manner { yes, envelopes, newest } = manner;
+    let is_shown = envelopes.is_none();
+    let interactive = is_shown && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut follower = Follower {
+        talk,
+        until,
+        yes,
+        is_shown,
+        show: ChatShow::new(if interactive { Questions::AskedHere } else { Questions::Shown }),
+        screen: Screen::new(),
+        asking: None,
+        dealt_with: HashSet::new(),
+        outcomes: FuturesUnordered::new(),
+        starting: 0,
+        cancelling: None,
+        is_lost: false,
+    };
+    follower.begin(newest)?;
+    follower.run(envelopes, interactive.then(read_lines)).await
+}
+
+/// What an action was for, and what became of it.
+type Told = (Deed, Outcome);
+
+struct Follower<'a, T> {
+    talk: &'a mut T,
+    until: Until,
+    yes: bool,
+    is_shown: bool,
+    show: ChatShow,
+    screen: Screen,
+    asking: Option<Asking>,
+    /// What waits, but not for us any more: it was answered here, or the person was told of it.
+    dealt_with: HashSet<String>,
+    outcomes: FuturesUnordered<BoxFuture<'static, Told>>,
+    /// How many turns were started that the host has not answered.
+    starting: usize,
+    /// The turn that was asked to end.
+    cancelling: Option<String>,
+    is_lost: bool,
+}
+
+enum Flow {
+    On,
+    Over,
+}
+
+impl<T: Talk> Follower<'_, T> {
+    fn begin(&mut self, newest: usize) -> Result<(), Failure> {
+        let Self { talk, show, screen, until, .. } = self;
+        // It may be over already.
+        let turn = match until {
+            Until::Turn(turn) => Some(turn.as_str()),
+            Until::Left => None,
+        };
+        turn.into_iter().for_each(|turn| show.mine(turn));
+        Ok(talk.look(|view| show.begin(view, newest, turn, screen))?)
+    }
+
+    async fn run(&mut self, mut envelopes: Arriving, mut lines: Option<mpsc::Receiver<String>>) -> Result<(), Failure> {
+        let mut interrupts = signal(SignalKind::interrupt())?;
+        let mut status = self.talk.status();
+        loop {
+            // What is printed comes before what is seen of it in the state.
+            while let Some(envelope) = envelopes.as_mut().and_then(|envelopes| envelopes.try_recv().ok()) {
+                print(&envelope)?;
+            }
+            self.withdraw()?;
+            self.write()?;
+            if let Some(ended) = self.ended() {
+                return ended;
+            }
+            self.attend(lines.is_some()).await?;
+            tokio::select! {
+                changed = self.talk.changed() => changed.map_err(|why| closed(why, self.talk.uri()))?,
+                Some(envelope) = receive(&mut envelopes) => print(&envelope)?,
+                line = next(&mut lines) => match line {
+                    Some(line) => self.line(&line).await?,
+                    None => {
+                        lines = None;
+                        if self.until == Until::Left {
+                            self.screen.end_line()?;
+                            return Ok(());
+                        }
+                    }
+                },
+                _ = interrupts.recv() => if let Flow::Over = self.interrupted().await? {
+                    self.screen.end_line()?;
+                    return match self.until {
+                        Until::Turn(_) => Err(Failure::Said(exit::LEFT)),
+                        Until::Left => Ok(()),
+                    };
+                },
+                Some((deed, outcome)) = self.outcomes.next(), if !self.outcomes.is_empty() => {
+                    self.told(&deed, outcome)?;
+                }
+                Ok(()) = status.changed() => {
+                    let now = status.borrow_and_update().clone();
+                    self.connection(&now)?;
+                }
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        if self.is_shown {
+            let Self { talk, show, screen, .. } = self;
+            talk.look(|view| show.update(view, screen))?;
+        }
+        Ok(())
+    }
+
+    /// How it ended, if it has.
+    fn ended(&mut self) -> Option<Result<(), Failure>> {
+        if self.talk.is_gone() {
+            let gone = format!("the session {} is not there any more", id_of(self.talk.uri()));
+            return Some(match self.until {
+                Until::Turn(_) => Err(Failure::NotFound(gone)),
+                Until::Left => self.screen.line(yellow(gone)).map_err(Failure::from),
+            });
+        }
+        let Until::Turn(turn) = &self.until else { return None };
+        let code = self.talk.look(|view| {
+            let turn = view.turns.iter().rev().find(|done| done.id == turn)?;
+            turn.end.map(|end| match end {
+                End::Complete => None,
+                End::Failed(_) => Some(exit::TURN_FAILED),
+                End::Cancelled => Some(exit::TURN_CANCELLED),
+            })
+        })?;
+        if !self.is_shown {
+            let last = serde_json::json!({"session": self.talk.uri(), "turn": self.talk.finished(turn)});
+            if let Err(error) = print(&last.to_string()) {
+                return Some(Err(error.into()));
+            }
+        }
+        Some(code.map_or(Ok(()), |code| Err(Failure::Said(code))))
+    }
+
+    /// Takes a question back that does not wait any more.
+    fn withdraw(&mut self) -> Result<(), Failure> {
+        if let Some(asking) = &self.asking
+            && !self.talk.waiting().iter().any(|waiting| waiting.id() == asking.id())
+        {
+            self.asking = None;
+            self.screen.line(dim("  (answered elsewhere)"))?;
+        }
+        Ok(())
+    }
+
+    /// Deals with what waits for a person.
+    async fn attend(&mut self, interactive: bool) -> Result<(), Failure> {
+        let waiting = self.talk.waiting();
+        self.dealt_with.retain(|id| waiting.iter().any(|waiting| waiting.id() == id));
+        for waiting in waiting {
+            if self.dealt_with.contains(waiting.id()) {
+                continue;
+            }
+            match waiting {
+                Waiting::Permission(permission) if self.yes => {
+                    self.dealt_with.insert(permission.request.clone());
+                    let verdict = Verdict { by: By::Setting, ..Verdict::new(true) };
+                    self.act(Deed::Permit { permission, verdict }).await?;
+                }
+                Waiting::Permission(_) | Waiting::Questions { .. } if interactive => {
+                    if self.asking.is_none() {
+                        let asking = self.asking.insert(Asking::new(waiting));
+                        ask(asking, &mut self.screen)?;
+                    }
+                }
+                waiting => {
+                    self.dealt_with.insert(waiting.id().to_owned());
+                    self.tell(&waiting)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that something waits, and how to answer it.
+    fn tell(&mut self, waiting: &Waiting) -> Result<(), Failure> {
+        let id = id_of(self.talk.uri());
+        let how = match waiting {
+            Waiting::Permission(_) => format!("`grove approve {id}` or `grove deny {id}` answers it"),
+            Waiting::Questions { .. } => format!("`grove answer {id} TEXT` answers it"),
+            Waiting::Elsewhere { .. } => "another client has to do it".to_owned(),
+        };
+        let what = harmless(&waiting.summary());
+        Ok(self.screen.line(format_args!("{} {what} ({how})", yellow("waiting:")))?)
+    }
+
+    async fn line(&mut self, line: &str) -> Result<(), Failure> {
+        self.screen.entered();
+        let Some(asking) = &mut self.asking else { return self.said(line).await };
+        match asking.reply(line) {
+            Reply::Next => ask(asking, &mut self.screen)?,
+            Reply::Again(why) => {
+                self.screen.line(red(why))?;
+                ask(asking, &mut self.screen)?;
+            }
+            Reply::Done(deed) => {
+                self.dealt_with.insert(asking.id().to_owned());
+                self.asking = None;
+                self.act(deed).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A line that answers nothing is a prompt, where the person stays for more than one turn.
+    async fn said(&mut self, line: &str) -> Result<(), Failure> {
+        let text = line.trim();
+        if text.is_empty() || self.until != Until::Left {
+            return Ok(());
+        }
+        let (id, text) = (new_id()?, text.to_owned());
+        self.show.mine(&id);
+        // What was said a moment ago may not be seen to run yet.
+        let is_busy = self.starting > 0 || self.talk.look(|view| view.active.is_some());
+        let deed = if is_busy { Deed::Queue { id, text } } else { Deed::Start { turn: id, text } };
+        self.act(deed).await
+    }
+
+    /// Cancels the turn that runs; whoever asks twice leaves it to itself.
+    async fn interrupted(&mut self) -> Result<Flow, Failure> {
+        let active = self.talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
+        let active = active.filter(|active| match &self.until {
+            Until::Turn(turn) => turn == active,
+            Until::Left => true,
+        });
+        match active {
+            Some(turn) if self.cancelling.as_ref() != Some(&turn) => {
+                self.screen.line(yellow("cancelling the turn (Ctrl-C again leaves it to itself)"))?;
+                self.cancelling = Some(turn.clone());
+                self.act(Deed::Cancel { turn }).await?;
+                Ok(Flow::On)
+            }
+            Some(_) | None => Ok(Flow::Over),
+        }
+    }
+
+    async fn act(&mut self, deed: Deed) -> Result<(), Failure> {
+        match self.talk.act(deed.clone()).await {
+            Ok(sent) => {
+                self.starting += usize::from(matches!(deed, Deed::Start { .. }));
+                self.outcomes.push(Box::pin(async move { (deed, sent.await) }));
+                Ok(())
+            }
+            Err(error) => Ok(self.screen.line(red(format!("not done: {error:#}")))?),
+        }
+    }
+
+    /// What became of something that was done.
+    fn told(&mut self, deed: &Deed, outcome: Outcome) -> Result<(), Failure> {
+        self.starting -= usize::from(matches!(deed, Deed::Start { .. }));
+        let problem = match outcome {
+            Outcome::Confirmed(_) => return Ok(()),
+            Outcome::Rejected(reason) => format!("the host refused it: {}", harmless(&reason)),
+            Outcome::Lost => "the connection was lost before the host answered: it may have been done".to_owned(),
+        };
+        // Somebody else was faster, or the turn came to its end: there is nothing left to do.
+        let active = self.talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
+        let is_moot = match deed {
+            Deed::Cancel { turn } => active.as_ref() != Some(turn),
+            Deed::Permit { permission, .. } => {
+                !self.talk.waiting().iter().any(|waiting| waiting.id() == permission.request)
+            }
+            Deed::Answer { request, .. } => !self.talk.waiting().iter().any(|waiting| waiting.id() == request),
+            Deed::Start { .. } | Deed::Queue { .. } => false,
+        };
+        if !is_moot {
+            self.screen.line(red(problem))?;
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, status: &Status) -> Result<(), Failure> {
+        match status {
+            Status::Reconnecting { why, .. } if !self.is_lost => {
+                self.is_lost = true;
+                self.screen.line(yellow(format!("the connection is lost ({why}): trying again")))?;
+            }
+            Status::Connected if self.is_lost => {
+                self.is_lost = false;
+                // What was answered meanwhile may not have arrived.
+                self.dealt_with.clear();
+                self.screen.line(dim("connected again"))?;
+            }
+            Status::Reconnecting { .. } | Status::Connected | Status::Closed(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Prints a line of JSON. Once nobody reads it, that is the end.
+fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+fn ask(asking: &Asking, screen: &mut Screen) -> io::Result<()> {
+    let (words, prompt) = asking.words();
+    if !words.is_empty() {
+        screen.line(words)?;
+    }
+    screen.prompt(prompt)
+}
+
+/// Why nothing more will come.
+pub(crate) fn closed(why: Closed, uri: &str) -> Failure {
+    match why {
+        Closed::GaveUp { last, .. } => Failure::NoHost(format!(
+            "the host is gone ({last}): `grove attach {}` goes on with the session where it is",
+            id_of(uri)
+        )),
+        other => anyhow!(other).into(),
+    }
+}
+
+/// Reads lines that a person types. Reading blocks for ever, so it is a thread that is left behind.
+fn read_lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+async fn next(lines: &mut Option<mpsc::Receiver<String>>) -> Option<String> {
+    match lines {
+        Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn receive(envelopes: &mut Arriving) -> Option<String> {
+    match envelopes {
+        Some(envelopes) => envelopes.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What is printed of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// The conversation, as a person reads it.
+    Shown,
+    /// Its envelopes, for programs.
+    Json,
+}
+
+impl Output {
+    pub(crate) fn json(json: bool) -> Self {
+        if json { Output::Json } else { Output::Shown }
+    }
+}
+
+/// Where the envelopes come from, if they are wanted, and the log that sees them.
+pub(crate) fn output(wanted: Output, of: Envelopes) -> (Option<FrameLog>, Arriving) {
+    match wanted {
+        Output::Shown => (None, None),
+        Output::Json => {
+            let (log, arriving) = envelopes(of);
+            (Some(log), Some(arriving))
+        }
+    }
+}
+
+/// Whose envelopes they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Envelopes {
+    Ahp,
+    V1,
+}
+
+/// A frame log that gives the envelopes that come, as they come. They are printed by the same thread that reads them,
+/// so no more of them wait than came at once.
+fn envelopes(of: Envelopes) -> (FrameLog, mpsc::UnboundedReceiver<String>) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let log = FrameLog::new(move |direction, frame| {
+        if direction == Direction::FromHost {
+            for envelope in envelopes_in(frame, of) {
+                // Nobody prints any more.
+                sender.send(envelope.get().to_owned()).ok();
+            }
+        }
+    });
+    (log, receiver)
+}
+
+/// The envelopes in a frame: one in a notification, any number in a replay. Those of the root are nobody's.
+fn envelopes_in(frame: &str, of: Envelopes) -> Vec<&RawValue> {
+    #[derive(Deserialize)]
+    struct Frame<'a> {
+        #[serde(borrow)]
+        method: Option<std::borrow::Cow<'a, str>>,
+        #[serde(borrow)]
+        params: Option<&'a RawValue>,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        envelope: &'a RawValue,
+    }
+    #[derive(Deserialize)]
+    struct Replay<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: std::borrow::Cow<'a, str>,
+        #[serde(borrow)]
+        actions: Vec<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Channel<'a> {
+        #[serde(borrow)]
+        channel: std::borrow::Cow<'a, str>,
+    }
+    let Ok(frame) = serde_json::from_str::<Frame<'_>>(frame) else { return Vec::new() };
+    let envelopes = match (frame.method.as_deref(), frame.params, frame.result) {
+        (Some("action"), Some(params), _) => match of {
+            Envelopes::Ahp => vec![params],
+            Envelopes::V1 => {
+                serde_json::from_str::<Params<'_>>(params.get()).map(|params| params.envelope).into_iter().collect()
+            }
+        },
+        (None, None, Some(result)) => match serde_json::from_str::<Replay<'_>>(result.get()) {
+            Ok(replay) if replay.kind == "replay" => replay.actions,
+            Ok(_) | Err(_) => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let is_root = |envelope: &&RawValue| {
+        serde_json::from_str::<Channel<'_>>(envelope.get()).is_ok_and(|of| of.channel == grove_wire::ahp::ROOT)
+    };
+    envelopes.into_iter().filter(|envelope| !is_root(envelope)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(frame: &str, of: Envelopes) -> Vec<String> {
+        envelopes_in(frame, of).into_iter().map(|envelope| envelope.get().to_owned()).collect()
+    }
+
+    #[test]
+    fn envelopes_are_taken_out_of_frames_as_they_came() {
+        let envelope = r#"{"channel":"a:/1",  "serverSeq":1,"x":{}}"#;
+        let action = format!(r#"{{"jsonrpc":"2.0","method":"action","params":{envelope}}}"#);
+        assert_eq!(found(&action, Envelopes::Ahp), [envelope]);
+        let action = format!(r#"{{"method":"action","params":{{"envelope":{envelope}}}}}"#);
+        assert_eq!(found(&action, Envelopes::V1), [envelope]);
+        let replay =
+            format!(r#"{{"id":1,"result":{{"type":"replay","actions":[{envelope},{envelope}],"missing":[]}}}}"#);
+        assert_eq!(found(&replay, Envelopes::Ahp), [envelope, envelope]);
+        for other in [
+            r#"{"id":1,"result":{"type":"snapshot","snapshots":[]}}"#,
+            r#"{"method":"root/sessionAdded","params":{}}"#,
+            r#"{"method":"action","params":{"channel":"ahp-root://","serverSeq":1}}"#,
+            "nonsense",
+        ] {
+            assert_eq!(found(other, Envelopes::Ahp), Vec::<String>::new(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A conversation in the Agent Host Protocol: the session's channel and its main chat's.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use grove_client::{Ahp, Client, Closed, Dispatched, Status, Subscription};
+use grove_wire::ahp::{
+    Action, ChatAction, ChatInputCompleted, ChatInputResponseKind, ChatPendingMessageSet, ChatToolCallConfirmed,
+    ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, Message, PendingMessageKind, ResponsePart,
+    SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallCancellationReason,
+    ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput, ToolResultContent,
+    TurnState, time,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{About, Beginning, By, Content, Deed, End, Part, Permission, Talk, Tool, ToolState, Turn, View, Waiting};
+
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    session: Subscription<Ahp>,
+    chat: Subscription<Ahp>,
+    /// Other chats in which something was answered.
+    others: Vec<Subscription<Ahp>>,
+}
+
+impl Conversation {
+    /// Subscribes to a session and its main chat.
+    pub(crate) async fn join(client: &Client<Ahp>, session: &str) -> Result<Self> {
+        let session = client.subscribe(session).await?;
+        let chat = session.read(|state| state.session().and_then(main_chat));
+        let chat = chat.context("the session has no chat")?;
+        let chat = client.subscribe(&chat).await?;
+        Ok(Self { session, chat, others: Vec::new() })
+    }
+
+    fn confirm(permission: Permission, verdict: super::Verdict) -> ChatAction {
+        let Permission { turn, request, about, .. } = permission;
+        let (approved, denied) = (verdict.approved, !verdict.approved);
+        match about {
+            About::Result => ChatAction::ToolCallResultConfirmed(ChatToolCallResultConfirmed {
+                turn_id: turn,
+                tool_call_id: request,
+                meta: None,
+                approved,
+            }),
+            About::Running => ChatAction::ToolCallConfirmed(Box::new(ChatToolCallConfirmed {
+                turn_id: turn,
+                tool_call_id: request,
+                meta: None,
+                approved,
+                confirmed: approved.then_some(match verdict.by {
+                    By::Person => ToolCallConfirmationReason::UserAction,
+                    By::Setting => ToolCallConfirmationReason::Setting,
+                }),
+                reason: denied.then_some(ToolCallCancellationReason::Denied),
+                edited_tool_input: None,
+                user_suggestion: None,
+                reason_message: verdict.reason.filter(|_| denied).map(StringOrMarkdown::Plain),
+                selected_option_id: verdict.option,
+            })),
+        }
+    }
+}
+
+fn main_chat(session: &SessionState) -> Option<String> {
+    session.default_chat.clone().or_else(|| session.chats.first().map(|chat| chat.resource.clone()))
+}
+
+fn message(text: String) -> Message {
+    Message { text, ..Message::default() }
+}
+
+impl Talk for Conversation {
+    fn uri(&self) -> &str {
+        self.session.resource()
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
+        let title = self.session.read_confirmed(|state, _| state.session().map(|session| session.title.clone()));
+        self.chat.read_confirmed(|state, _| {
+            let chat = state.chat();
+
+            let turns = chat.map(|chat| chat.turns.as_slice()).unwrap_or_default();
+            let view = View {
+                title: title.as_deref().unwrap_or_default(),
+                turns: turns
+                    .iter()
+                    .map(|turn| Turn {
+                        id: &turn.id,
+                        prompt: &turn.message.text,
+                        parts: parts(&turn.response_parts),
+                        end: Some(end(turn)),
+                    })
+                    .collect(),
+                older: chat.is_some_and(|chat| chat.turns_next_cursor.is_some()),
+                active: chat.and_then(|chat| chat.active_turn.as_ref()).map(|turn| Turn {
+                    id: &turn.id,
+                    prompt: &turn.message.text,
+                    parts: parts(&turn.response_parts),
+                    end: None,
+                }),
+                queued: chat
+                    .and_then(|chat| chat.queued_messages.as_ref())
+                    .into_iter()
+                    .flatten()
+                    .map(|queued| queued.message.text.as_str())
+                    .collect(),
+            };
+            look(&view)
+        })
+    }
+
+    fn waiting(&self) -> Vec<Waiting> {
+        self.session.read_confirmed(|state, _| {
+            let needed = state.session().and_then(|session| session.input_needed.as_ref());
+            needed.into_iter().flatten().filter_map(waiting).collect()
+        })
+    }
+
+    fn beginning(&self) -> Beginning {
+        self.session.read_confirmed(|state, _| {
+            let Some(session) = state.session() else { return Beginning::Creating };
+            match session.lifecycle {
+                SessionLifecycle::Ready => Beginning::Ready,
+                SessionLifecycle::Failed => Beginning::Failed(
+                    session.creation_error.as_ref().map(|error| error.message.clone()).unwrap_or_default(),
+                ),
+                SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => Beginning::Creating,
+            }
+        })
+    }
+
+    async fn changed(&mut self) -> Result<(), Closed> {
+        tokio::select! {
+            changed = self.chat.changed() => changed,
+            changed = self.session.changed() => changed,
+        }
+    }
+
+    fn status(&self) -> watch::Receiver<Status> {
+        self.session.client().status()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.session.is_gone() || self.chat.is_gone()
+    }
+
+    async fn act(&mut self, deed: Deed) -> Result<Dispatched> {
+        let (chat, action) = match deed {
+            Deed::Start { turn, text } => (
+                None,
+                ChatAction::TurnStarted(ChatTurnStarted {
+                    turn_id: turn,
+                    started_at: time::text(now()),
+                    message: message(text),
+                    queued_message_id: None,
+                    meta: None,
+                }),
+            ),
+            Deed::Queue { id, text } => (
+                None,
+                ChatAction::PendingMessageSet(ChatPendingMessageSet {
+                    kind: PendingMessageKind::Queued,
+                    id,
+                    message: message(text),
+                }),
+            ),
+            Deed::Cancel { turn } => {
+                // The host counts for itself, and what it has confirmed is what is shown.
+                (None, ChatAction::TurnCancelled(ChatTurnCancelled { turn_id: turn, duration: 0, meta: None }))
+            }
+            Deed::Permit { permission, verdict } => (Some(permission.chat.clone()), Self::confirm(permission, verdict)),
+            Deed::Answer { chat, request, answers } => (
+                Some(chat),
+                ChatAction::InputCompleted(ChatInputCompleted {
+                    request_id: request,
+                    response: match answers {
+                        Some(_) => ChatInputResponseKind::Accept,
+                        None => ChatInputResponseKind::Decline,
+                    },
+                    answers: answers.map(|answers| answers.into_iter().collect()),
+                }),
+            ),
+        };
+        // Of what is not subscribed only refusals are heard.
+        let chat = match chat.filter(|chat| chat != self.chat.resource()) {
+            None => &self.chat,
+            Some(chat) => match self.others.iter().position(|other| other.resource() == chat) {
+                Some(at) => &self.others[at],
+                None => {
+                    self.others.push(self.chat.client().subscribe(&chat).await?);
+                    &self.others[self.others.len() - 1]
+                }
+            },
+        };
+        Ok(chat.dispatch(Action::Chat(action))?)
+    }
+
+    fn finished(&self, turn: &str) -> Option<Value> {
+        self.chat.read_confirmed(|state, _| {
+            let turn = state.chat()?.turns.iter().rev().find(|done| done.id == turn)?;
+            serde_json::to_value(turn).ok()
+        })
+    }
+}
+
+fn now() -> grove_core::Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    grove_core::Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn end(turn: &grove_wire::ahp::Turn) -> End<'_> {
+    match turn.state {
+        TurnState::Complete => End::Complete,
+        TurnState::Cancelled => End::Cancelled,
+        TurnState::Error => End::Failed(match turn.response_parts.last() {
+            Some(ResponsePart::Error(part)) => &part.error.message,
+            _ => "nothing is known of why",
+        }),
+    }
+}
+
+fn parts(parts: &[ResponsePart]) -> Vec<Part<'_>> {
+    let shown = parts.iter().enumerate().filter_map(|(at, part)| {
+        let content = match part {
+            ResponsePart::Markdown(part) => Content::Text(&part.content),
+            ResponsePart::Reasoning(part) => Content::Reasoning(&part.content),
+            ResponsePart::ToolCall(part) => Content::Tool(tool(&part.tool_call)?),
+            ResponsePart::SystemNotification(part) => Content::Notice(part.content.text().into()),
+            ResponsePart::ContentRef(content) => {
+                let kind = content.content_type.as_deref().unwrap_or("content");
+                Content::Notice(format!("{kind} at {}", content.uri).into())
+            }
+            ResponsePart::InputRequest(part) => {
+                let first = part.request.questions.iter().flatten().next().map(crate::ask::wording);
+                let asks = part.request.message.as_deref().map(Cow::Borrowed).or(first.map(Cow::Owned));
+                let response = part.response.map(|response| match response {
+                    ChatInputResponseKind::Accept => "answered",
+                    ChatInputResponseKind::Decline => "declined",
+                    ChatInputResponseKind::Cancel => "cancelled",
+                });
+                Content::Question { asks: asks.unwrap_or_default(), response }
+            }
+            // The end of the turn says it.
+            ResponsePart::Error(_) | ResponsePart::Unknown(_) => return None,
+        };
+        Some(Part { key: (0, at), content })
+    });
+    shown.collect()
+}
+
+fn input(parameters: &ToolCallParameters) -> Option<&str> {
+    match parameters.tool_input.as_ref()? {
+        ToolInput::Inline(input) => Some(input),
+        ToolInput::Ref(_) => None,
+    }
+}
+
+fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
+    let (parameters, state) = match call {
+        ToolCallState::Streaming(call) => {
+            return Some(Tool { does: &call.base.display_name, input: None, state: ToolState::NotYet });
+        }
+        ToolCallState::PendingConfirmation(call) => (&call.parameters, ToolState::NotYet),
+        ToolCallState::Running(call) => (&call.parameters, ToolState::Runs),
+        ToolCallState::AuthRequired(call) => (&call.parameters, ToolState::Runs),
+        ToolCallState::PendingResultConfirmation(call) => (&call.parameters, ToolState::Runs),
+        ToolCallState::Completed(call) => {
+            let state = ToolState::Done {
+                success: call.result.success,
+                did: call.result.past_tense_message.text(),
+                output: output(call.result.content.as_deref().unwrap_or_default()),
+            };
+            (&call.parameters, state)
+        }
+        ToolCallState::Cancelled(call) => {
+            let why = match (&call.reason_message, call.reason) {
+                (Some(message), _) => message.text(),
+                (None, ToolCallCancellationReason::Denied) => "denied",
+                (None, ToolCallCancellationReason::Skipped) => "skipped",
+                (None, ToolCallCancellationReason::ResultDenied) => "its result was denied",
+            };
+            (&call.parameters, ToolState::Cancelled { why: why.into() })
+        }
+        ToolCallState::Unknown(_) => return None,
+    };
+    Some(Tool { does: parameters.invocation_message.text(), input: input(parameters), state })
+}
+
+fn output(content: &[ToolResultContent]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(|piece| match piece {
+        ToolResultContent::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    match (texts.next(), texts.next()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(only), None) => Cow::Borrowed(only),
+        (Some(first), Some(second)) => {
+            Cow::Owned([first, second].into_iter().chain(texts).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+fn waiting(needed: &SessionInputRequest) -> Option<Waiting> {
+    Some(match needed {
+        SessionInputRequest::ToolConfirmation(needed) => {
+            let (base, parameters, title, options, about) = match &needed.tool_call {
+                ToolCallConfirmation::PendingConfirmation(call) => {
+                    let title = call.confirmation_title.as_ref().map(|title| title.text().to_owned());
+                    let options = call.options.clone().unwrap_or_default();
+                    (&call.base, &call.parameters, title, options, About::Running)
+                }
+                ToolCallConfirmation::PendingResultConfirmation(call) => {
+                    let title = format!("{}: use this result?", call.result.past_tense_message.text());
+                    (&call.base, &call.parameters, Some(title), Vec::new(), About::Result)
+                }
+                ToolCallConfirmation::Unknown(_) => return None,
+            };
+            let title = title.unwrap_or_else(|| parameters.invocation_message.text().to_owned());
+            Waiting::Permission(Permission {
+                chat: needed.chat.clone(),
+                turn: needed.turn_id.clone(),
+                request: base.tool_call_id.clone(),
+                title: format!("{}: {title}", base.display_name),
+                input: input(parameters).map(ToOwned::to_owned),
+                options,
+                about,
+            })
+        }
+        SessionInputRequest::ChatInput(needed) => {
+            Waiting::Questions { chat: needed.chat.clone(), request: Box::new(needed.request.clone()) }
+        }
+        SessionInputRequest::ToolClientExecution(needed) => Waiting::Elsewhere {
+            id: needed.id.clone(),
+            what: format!("a tool that the client {} has to run", needed.client_id),
+        },
+        SessionInputRequest::ToolAuthentication(needed) => {
+            Waiting::Elsewhere { id: needed.id.clone(), what: "a tool that needs somebody to sign in".to_owned() }
+        }
+        SessionInputRequest::Unknown(_) => return None,
+    })
+}

@@ -1,0 +1,253 @@
+//! A conversation with an agent, whichever protocol it is held in: what there is to see, and what one can do.
+//!
+//! [`View`] borrows from the state as the host has confirmed it, so looking costs no copies however long a turn is.
+
+pub(crate) mod ahp;
+pub(crate) mod any;
+pub(crate) mod v1;
+
+use std::borrow::Cow;
+
+use anyhow::Result;
+use grove_client::{Closed, Dispatched, Status};
+use grove_wire::ahp::{ChatInputAnswer, ChatInputRequest, ConfirmationOption};
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// A session, and the chat in it that is shown.
+pub(crate) trait Talk {
+    /// The session's URI.
+    fn uri(&self) -> &str;
+
+    /// Looks at the chat. It cannot change meanwhile: take what is needed, and return.
+    fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T;
+
+    /// What waits for a person, in whichever chat of the session.
+    fn waiting(&self) -> Vec<Waiting>;
+
+    /// How far the session is with its beginning.
+    fn beginning(&self) -> Beginning;
+
+    /// Waits until anything has changed since the last time that this waited.
+    async fn changed(&mut self) -> Result<(), Closed>;
+
+    /// How it stands with the connection.
+    fn status(&self) -> watch::Receiver<Status>;
+
+    /// Whether the session is not there any more.
+    fn is_gone(&self) -> bool;
+
+    /// Does something. What becomes of it is told by what is given back.
+    async fn act(&mut self, deed: Deed) -> Result<Dispatched>;
+
+    /// A finished turn as the protocol writes it.
+    fn finished(&self, turn: &str) -> Option<Value>;
+}
+
+/// Whether a session can be used.
+#[derive(Debug)]
+pub(crate) enum Beginning {
+    Creating,
+    Ready,
+    Failed(String),
+}
+
+/// What there is to see.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) title: &'a str,
+    /// The finished turns that are held, oldest first.
+    pub(crate) turns: Vec<Turn<'a>>,
+    /// Whether there are older ones.
+    pub(crate) older: bool,
+    pub(crate) active: Option<Turn<'a>>,
+    /// What waits to become a turn.
+    pub(crate) queued: Vec<&'a str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) prompt: &'a str,
+    pub(crate) parts: Vec<Part<'a>>,
+    /// Nothing while it runs.
+    pub(crate) end: Option<End<'a>>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End<'a> {
+    Complete,
+    Cancelled,
+    Failed(&'a str),
+}
+
+/// A piece of an answer. Pieces of one turn are told apart by their key, and only ever grow.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) key: Key,
+    pub(crate) content: Content<'a>,
+}
+
+/// What kind of piece, and the how-manieth of its kind.
+pub(crate) type Key = (u8, usize);
+
+#[derive(Debug)]
+pub(crate) enum Content<'a> {
+    Text(&'a str),
+    Reasoning(&'a str),
+    Tool(Tool<'a>),
+    /// A question to the person, and whether it has been answered.
+    Question {
+        asks: Cow<'a, str>,
+        response: Option<&'static str>,
+    },
+    /// Something that the person should know.
+    Notice(Cow<'a, str>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Tool<'a> {
+    /// What it does, in the present tense.
+    pub(crate) does: &'a str,
+    pub(crate) input: Option<&'a str>,
+    pub(crate) state: ToolState<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) enum ToolState<'a> {
+    /// Its input still comes, or it waits to be allowed.
+    NotYet,
+    Runs,
+    Done {
+        success: bool,
+        did: &'a str,
+        output: Cow<'a, str>,
+    },
+    Cancelled {
+        why: Cow<'a, str>,
+    },
+}
+
+/// Something that waits for a person.
+#[derive(Clone, Debug)]
+pub(crate) enum Waiting {
+    Permission(Permission),
+    /// Questions, and the chat that they are asked in.
+    Questions {
+        chat: String,
+        request: Box<ChatInputRequest>,
+    },
+    /// Something that only another client can do.
+    Elsewhere {
+        id: String,
+        what: String,
+    },
+}
+
+impl Waiting {
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Waiting::Permission(permission) => &permission.request,
+            Waiting::Questions { request, .. } => &request.id,
+            Waiting::Elsewhere { id, .. } => id,
+        }
+    }
+
+    /// What it is about, in a line.
+    pub(crate) fn summary(&self) -> String {
+        match self {
+            Waiting::Permission(permission) => match &permission.input {
+                Some(input) => format!("{} {}", permission.title, one_line(input)),
+                None => permission.title.clone(),
+            },
+            Waiting::Questions { request, .. } => {
+                let first = request.questions.iter().flatten().next().map(crate::ask::wording);
+                one_line(request.message.as_deref().or(first.as_deref()).unwrap_or("a question"))
+            }
+            Waiting::Elsewhere { what, .. } => what.clone(),
+        }
+    }
+}
+
+/// A tool call that waits to be allowed, or for its result to be used.
+#[derive(Clone, Debug)]
+pub(crate) struct Permission {
+    pub(crate) chat: String,
+    pub(crate) turn: String,
+    pub(crate) request: String,
+    pub(crate) title: String,
+    pub(crate) input: Option<String>,
+    /// Answers that are more than yes and no.
+    pub(crate) options: Vec<ConfirmationOption>,
+    pub(crate) about: About,
+}
+
+/// What a permission is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    Running,
+    Result,
+}
+
+/// The answer to a permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) approved: bool,
+    pub(crate) option: Option<String>,
+    /// A word to the agent, where it is denied.
+    pub(crate) reason: Option<String>,
+    pub(crate) by: By,
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Person,
+    /// `--yes`.
+    Setting,
+}
+
+impl Verdict {
+    pub(crate) fn new(approved: bool) -> Self {
+        Self { approved, option: None, reason: None, by: By::Person }
+    }
+}
+
+/// What one can do.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    Start {
+        turn: String,
+        text: String,
+    },
+    /// A message that becomes a turn of the same id when nothing else runs.
+    Queue {
+        id: String,
+        text: String,
+    },
+    Cancel {
+        turn: String,
+    },
+    Permit {
+        permission: Permission,
+        verdict: Verdict,
+    },
+    /// Answers to all questions of a request, or none: then it is declined.
+    Answer {
+        chat: String,
+        request: String,
+        answers: Option<Vec<(String, ChatInputAnswer)>>,
+    },
+}
+
+/// A text in one line, not too long for one.
+pub(crate) fn one_line(text: &str) -> String {
+    const MOST: usize = 100;
+    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((at, _)) = words.char_indices().nth(MOST) {
+        words.truncate(at);
+        words.push('…');
+    }
+    words
+}

@@ -1,0 +1,191 @@
+//! A conversation in version 1, which shows a session together with its one chat.
+
+use anyhow::Result;
+use grove_client::{Client, Closed, Dispatched, Status, Subscription, Unsupported, V1};
+use grove_wire::v1::{
+    ActiveTurn, CompletedToolCall, Lifecycle, PermissionRequest, ResponsePart, SessionChange, ToolCallState,
+    ToolCallStatus, TurnState, UserMessage,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{About, Beginning, Content, Deed, End, Key, Part, Permission, Talk, Tool, ToolState, Turn, View, Waiting};
+
+const REASONING: Key = (0, 0);
+const TEXT: Key = (1, 0);
+const TOOLS: u8 = 2;
+const OTHERS: u8 = 3;
+
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    session: Subscription<V1>,
+}
+
+impl Conversation {
+    pub(crate) async fn join(client: &Client<V1>, session: &str) -> Result<Self> {
+        Ok(Self { session: client.subscribe(session).await? })
+    }
+}
+
+impl Talk for Conversation {
+    fn uri(&self) -> &str {
+        self.session.resource()
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
+        self.session.read_confirmed(|state, _| {
+            let session = state.session();
+            let turns = session.map(|session| session.turns.as_slice()).unwrap_or_default();
+            look(&View {
+                title: session.map_or("", |session| session.summary.title.as_str()),
+                turns: turns.iter().map(finished).collect(),
+                older: false,
+                active: session.and_then(|session| session.active_turn.as_ref()).map(active),
+                queued: Vec::new(),
+            })
+        })
+    }
+
+    fn waiting(&self) -> Vec<Waiting> {
+        self.session.read_confirmed(|state, _| {
+            let active = state.session().and_then(|session| session.active_turn.as_ref());
+            let Some(active) = active else { return Vec::new() };
+            active.pending_permissions.values().map(|request| waiting(active, request)).collect()
+        })
+    }
+
+    fn beginning(&self) -> Beginning {
+        self.session.read_confirmed(|state, _| match state.session() {
+            Some(session) => match session.lifecycle {
+                Lifecycle::Creating => Beginning::Creating,
+                Lifecycle::Ready => Beginning::Ready,
+                Lifecycle::CreationFailed => {
+                    let error = session.creation_error.as_ref();
+                    Beginning::Failed(error.map(|error| error.message.clone()).unwrap_or_default())
+                }
+            },
+            None => Beginning::Creating,
+        })
+    }
+
+    async fn changed(&mut self) -> Result<(), Closed> {
+        self.session.changed().await
+    }
+
+    fn status(&self) -> watch::Receiver<Status> {
+        self.session.client().status()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.session.is_gone()
+    }
+
+    async fn act(&mut self, deed: Deed) -> Result<Dispatched> {
+        let missing = |what: &str| {
+            let (what, version) = (what.to_owned(), "1".to_owned());
+            Err(Unsupported::ByVersion { what, version }.into())
+        };
+        let change = match deed {
+            Deed::Start { turn, text } => {
+                SessionChange::TurnStarted { turn_id: turn, user_message: UserMessage { text, attachments: None } }
+            }
+            Deed::Cancel { turn } => SessionChange::TurnCancelled { turn_id: turn },
+            Deed::Permit { verdict, .. } if verdict.option.is_some() => {
+                return missing("options of permissions");
+            }
+            Deed::Permit { permission, verdict } => SessionChange::PermissionResolved {
+                turn_id: permission.turn,
+                request_id: permission.request,
+                approved: verdict.approved,
+            },
+            Deed::Queue { .. } => return missing("queue of messages"),
+            Deed::Answer { .. } => return missing("questions to a person"),
+        };
+        Ok(self.session.dispatch(change)?)
+    }
+
+    fn finished(&self, turn: &str) -> Option<Value> {
+        self.session.read_confirmed(|state, _| {
+            let turn = state.session()?.turns.iter().rev().find(|done| done.id == turn)?;
+            serde_json::to_value(turn).ok()
+        })
+    }
+}
+
+fn part(key: Key, content: Content<'_>) -> Part<'_> {
+    Part { key, content }
+}
+
+fn other(at: usize, response: &ResponsePart) -> Part<'_> {
+    let content = match response {
+        ResponsePart::Markdown { content } => Content::Text(content),
+        ResponsePart::ContentRef { uri, mime_type, .. } => {
+            Content::Notice(format!("{} at {uri}", mime_type.as_deref().unwrap_or("content")).into())
+        }
+    };
+    part((OTHERS, at), content)
+}
+
+fn active(turn: &ActiveTurn) -> Turn<'_> {
+    let mut parts =
+        vec![part(REASONING, Content::Reasoning(&turn.reasoning)), part(TEXT, Content::Text(&turn.streaming_text))];
+    parts.extend(turn.tool_calls.values().enumerate().map(|(at, call)| part((TOOLS, at), Content::Tool(tool(call)))));
+    parts.push(part(TEXT, Content::Text(&turn.streaming_text)));
+    parts.extend(turn.response_parts.iter().enumerate().map(|(at, response)| other(at, response)));
+    Turn { id: &turn.id, prompt: &turn.user_message.text, parts, end: None }
+}
+
+fn finished(turn: &grove_wire::v1::Turn) -> Turn<'_> {
+    // What was streamed stands in front of the other parts.
+    let (text, others) = match turn.response_parts.as_slice() {
+        [ResponsePart::Markdown { content }, others @ ..] => (content.as_str(), others),
+        others => ("", others),
+    };
+    let mut parts = vec![part(TEXT, Content::Text(text))];
+    parts.extend(turn.tool_calls.iter().enumerate().map(|(at, call)| part((TOOLS, at), Content::Tool(done(call)))));
+    parts.extend(others.iter().enumerate().map(|(at, response)| other(at, response)));
+    let end = match turn.state {
+        TurnState::Complete => End::Complete,
+        TurnState::Cancelled => End::Cancelled,
+        TurnState::Error => {
+            End::Failed(turn.error.as_ref().map_or("nothing is known of why", |error| error.message.as_str()))
+        }
+    };
+    Turn { id: &turn.id, prompt: &turn.user_message.text, parts, end: Some(end) }
+}
+
+fn tool(call: &ToolCallState) -> Tool<'_> {
+    let did = call.past_tense_message.as_deref().unwrap_or(&call.invocation_message);
+    let output = call.tool_output.as_deref().unwrap_or_default().into();
+    let state = match call.status {
+        ToolCallStatus::PendingPermission => ToolState::NotYet,
+        ToolCallStatus::Running => ToolState::Runs,
+        ToolCallStatus::Completed => ToolState::Done { success: true, did, output },
+        // It ran without success, or was not allowed to run.
+        ToolCallStatus::Failed if call.success.is_some() => ToolState::Done { success: false, did, output },
+        ToolCallStatus::Failed => ToolState::Cancelled { why: "denied".into() },
+    };
+    Tool { does: &call.invocation_message, input: call.tool_input.as_deref(), state }
+}
+
+fn done(call: &CompletedToolCall) -> Tool<'_> {
+    let output = call.tool_output.as_deref().unwrap_or_default().into();
+    let state = ToolState::Done { success: call.success, did: &call.past_tense_message, output };
+    Tool { does: &call.display_name, input: None, state }
+}
+
+fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> Waiting {
+    let call = request.tool_call_id.as_ref().and_then(|id| turn.tool_calls.get(id));
+    let name = call.map_or("the agent", |call| call.display_name.as_str());
+    let about = request.intention.clone().or_else(|| call.map(|call| call.invocation_message.clone()));
+    let input = [&request.full_command_text, &request.path].into_iter().flatten().next().cloned();
+    Waiting::Permission(Permission {
+        chat: String::new(),
+        turn: turn.id.clone(),
+        request: request.request_id.clone(),
+        title: format!("{name}: {}", about.unwrap_or_else(|| "may it go on?".to_owned())),
+        input: input.or_else(|| call.and_then(|call| call.tool_input.clone())),
+        options: Vec::new(),
+        about: About::Running,
+    })
+}

@@ -1,0 +1,67 @@
+//! What tests of the Agent Host Protocol share.
+
+use grove_testkit::ahp::{Client, Returned};
+use grove_wire::ahp::ROOT;
+use serde_json::{Value, json};
+
+use crate::support::{Host, S};
+
+/// The session [`S`] under its plain name.
+pub(crate) const PLAIN: &str = "ahp-session:/s";
+/// The main chat of [`S`], as clients compute it.
+pub(crate) const CHAT: &str = "ahp-chat://default/c2NyaXB0ZWQ6L3M";
+/// The same under its plain name.
+pub(crate) const PLAIN_CHAT: &str = "ahp-chat:/s";
+
+impl Host {
+    /// A client that has not said who it is.
+    pub(crate) async fn ahp_connect(&self, client_id: &str) -> Client {
+        Client::connect(&self.ws, &self.token, client_id).await
+    }
+
+    /// A client that is initialized and subscribed to nothing.
+    pub(crate) async fn ahp(&self, client_id: &str) -> Client {
+        let mut client = self.ahp_connect(client_id).await;
+        client.initialize(&[]).await;
+        client
+    }
+
+    /// A client with the session [`S`], subscribed to it and to its main chat.
+    pub(crate) async fn ahp_with_session(&self, client_id: &str) -> Client {
+        let mut client = self.ahp(client_id).await;
+        assert_eq!(client.ready_session(S).await, CHAT);
+        client
+    }
+
+    /// A client that is subscribed to [`S`] and its main chat.
+    pub(crate) async fn ahp_subscriber(&self, client_id: &str) -> Client {
+        let mut client = self.ahp_connect(client_id).await;
+        client.initialize(&[S, CHAT]).await;
+        client
+    }
+
+    /// Gives a client a new connection.
+    pub(crate) async fn ahp_redial(&self, client: &mut Client) {
+        let stream = tokio::net::TcpStream::connect(&self.address).await.unwrap();
+        client.move_to(Box::new(stream), &format!("{}?tkn={}", self.ws, self.token)).await;
+    }
+
+    /// Brings a client back on a new connection.
+    pub(crate) async fn ahp_reconnect(&self, client: &mut Client) -> Returned {
+        let stream = tokio::net::TcpStream::connect(&self.address).await.unwrap();
+        client.reconnect(Box::new(stream), &format!("{}?tkn={}", self.ws, self.token)).await
+    }
+}
+
+/// The params of a request on the root's channel.
+pub(crate) fn on_root(more: Value) -> Value {
+    let mut params = json!({"channel": ROOT});
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+}
+
+/// A client that takes part, with tools of these names.
+pub(crate) fn active_client(client: &str, tools: &[&str]) -> Value {
+    let tools: Vec<Value> = tools.iter().map(|name| json!({"name": name})).collect();
+    json!({"clientId": client, "tools": tools})
+}

@@ -1,0 +1,186 @@
+//! `grove attach`
+
+use serde_json::{Value, json};
+
+use crate::run::{Beside, script};
+use crate::support::*;
+use crate::terminal::Terminal;
+
+#[tokio::test]
+async fn it_shows_the_last_turns_and_takes_prompts() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    for protocol in ["ahp", "v1"] {
+        for turn in ["one", "two", "three", "four"] {
+            let (id, answer) = (format!("{turn} {protocol}"), format!("answer {turn} {protocol}"));
+            client.run_script(S, &id, json!([{ "say": answer }])).await;
+        }
+        let mut terminal = Terminal::run(&host.place, &["attach", "s", "--protocol", protocol]);
+        terminal.until("New session");
+        terminal.until("Ctrl-D leaves");
+        terminal.until("older turns are not shown");
+        terminal.until(&format!("answer four {protocol}"));
+        assert!(!terminal.screen().contains("answer one"));
+        assert_eq!(terminal.screen().matches('›').count(), 3);
+        let before = client.session(S).turns.len();
+        terminal.enter(&script(&json!([{"say": "mine"}])));
+        terminal.until("\r\nmine");
+        client.until(|client| client.session(S).turns.len() > before).await;
+        // What others do is shown, too, with what they asked.
+        let turn = format!("of another, {protocol}");
+        client.run_script(S, &turn, json!([{"say": "theirs"}])).await;
+        terminal.until("›");
+        terminal.until("script:");
+        terminal.until("\r\ntheirs");
+        terminal.end_input();
+        assert_eq!(terminal.exit(), Some(0), "{}", terminal.screen());
+    }
+}
+
+#[test]
+fn questions_are_answered_in_place_and_prompts_wait_while_a_turn_runs() {
+    let host = Host::start();
+    let place = &host.place;
+    let first = place.run(&["run", &script(&json!([{"say": "x"}]))]);
+    assert_eq!(first.code, Some(0));
+    let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
+    let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
+    let id = uri.split('/').next_back().unwrap();
+    let mut terminal = Terminal::run(place, &["attach", &id[..6]]);
+    terminal.until("Ctrl-D leaves");
+    let asks = json!([{"ask": {"message": "Before we begin", "questions": [
+        {"id": "colour", "title": "Colour", "message": "Which one?", "required": true,
+            "kind": {"one": {"options": [
+                {"id": "r", "label": "Red", "description": null, "recommended": false},
+                {"id": "b", "label": "Blue", "description": "like the sky", "recommended": true}], "freeform": false}}},
+        {"id": "sure", "title": null, "message": "Sure?", "required": true, "kind": {"yesOrNo": {"default": null}}}]}},
+        {"tool": {"name": "sh", "permission": "shell", "output": "out"}}, {"say": "all asked"}]);
+    terminal.enter(&script(&asks));
+    terminal.until("Before we begin");
+    terminal.until("Which one?");
+    terminal.until("Blue (recommended) – like the sky");
+    terminal.enter("3");
+    terminal.until("none of the options");
+    terminal.enter("2");
+    terminal.until("Sure?");
+    terminal.enter("yes");
+    terminal.until("answered");
+    // Somebody else answers.
+    terminal.until("[y/n]");
+    assert_eq!(place.run(&["approve", &uri]).code, Some(0));
+    terminal.until("answered elsewhere");
+    terminal.until("all asked");
+
+    terminal.enter(&script(&json!([{"reason": "working"}, {"hang": true}])));
+    terminal.until("\x1b[2mworking");
+    terminal.enter(&script(&json!([{"say": "at last"}])));
+    terminal.until("queued:");
+    terminal.interrupt();
+    terminal.until("cancelling");
+    terminal.until("cancelled");
+    terminal.until("\r\nat last");
+    // Nothing runs: it leaves.
+    terminal.interrupt();
+    assert_eq!(terminal.exit(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
+fn two_command_lines_on_one_session_see_the_same() {
+    let host = Host::start();
+    let place = &host.place;
+    assert_eq!(place.run(&["run", &script(&json!([{"title": "Shared"}]))]).code, Some(0));
+    let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
+    let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
+    let mut first = Terminal::run(place, &["attach", &uri]);
+    let mut second = Terminal::run(place, &["attach", &uri]);
+    first.until("Shared");
+    first.until("Ctrl-D leaves");
+    second.until("Ctrl-D leaves");
+    first.enter(&script(&json!([{"say": "spoken once"}, {"tool": {"name": "sh", "permission": "shell"}}])));
+    for terminal in [&mut first, &mut second] {
+        terminal.until("\r\nspoken once");
+        terminal.until("[y/n]");
+    }
+    second.enter("n");
+    for terminal in [&mut first, &mut second] {
+        terminal.until("denied");
+        terminal.end_input();
+        assert_eq!(terminal.exit(), Some(0));
+    }
+}
+
+#[test]
+fn json_is_the_envelopes_and_a_session_that_goes_ends_it() {
+    let host = Host::start();
+    let place = &host.place;
+    assert_eq!(place.run(&["run", &script(&json!([]))]).code, Some(0));
+    let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
+    let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
+    let attached = Beside::start(place, &["attach", "--json", &uri]);
+    host.until_connections(1);
+    // It is connected, and may not be subscribed yet: what it prints is from then on.
+    let mut shown = Beside::start(place, &["attach", &uri]);
+    shown.until("session");
+    assert_eq!(place.run(&["send", "--wait", &uri, &script(&json!([{"reason": "aha\n"}]))]).code, Some(0));
+    shown.until("aha");
+    assert_eq!(place.run(&["rm", "--yes", &uri]).code, Some(0));
+    shown.until("not there any more");
+    assert_eq!(shown.end().0, Some(0));
+    let (code, stdout) = attached.end();
+    assert_eq!(code, Some(0));
+    let kinds: Vec<String> = stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["action"]["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(kinds.contains(&"chat/turnComplete".to_owned()), "{kinds:?}");
+}
+
+#[test]
+fn a_session_that_is_not_there_is_an_error_with_its_own_code() {
+    let host = Host::start();
+    for protocol in ["ahp", "v1"] {
+        for command in [&["attach"][..], &["cancel"], &["approve"], &["deny"], &["rm", "--yes"]] {
+            let ran = host.place.run(&[command, &["nowhere", "--protocol", protocol]].concat());
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(8), ""), "{command:?}");
+            assert!(ran.stderr.contains("\"nowhere\"") && ran.stderr.contains("grove ls"), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_host_that_comes_back_is_found_again() {
+    let host = Host::start();
+    let place = host.place.clone();
+    assert_eq!(place.run(&["run", &script(&json!([{"title": "Lasting"}]))]).code, Some(0));
+    let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
+    let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
+    let mut attached = Beside::start(&place, &["attach", &uri]);
+    attached.until("Lasting");
+    let address = host.address.clone();
+    host.kill();
+    attached.until("the connection is lost");
+    let host = place.serve(&["--listen", &address]);
+    attached.until("connected again");
+    assert_eq!(place.run(&["send", &uri, &script(&json!([{"reason": "here again\n"}]))]).code, Some(0));
+    attached.until("here again");
+    drop(host);
+}
+
+#[test]
+fn envelopes_that_nobody_reads_end_it() {
+    let host = Host::start();
+    let place = &host.place;
+    assert_eq!(place.run(&["run", &script(&json!([]))]).code, Some(0));
+    let list: Value = serde_json::from_str(&place.run(&["ls", "--json"]).stdout).unwrap();
+    let uri = list["sessions"][0]["resource"].as_str().unwrap().to_owned();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.grove(&["attach", "--json", &uri]);
+    let mut child = command.arg("--data-dir").arg(place.data()).stdout(writer).spawn().unwrap();
+    let deadline = Deadline::new("it goes on");
+    while child.try_wait().unwrap().is_none() {
+        place.run(&["send", "--wait", &uri, &script(&json!([]))]);
+        deadline.check();
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

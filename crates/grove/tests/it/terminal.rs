@@ -1,0 +1,113 @@
+//! A terminal in which a test types and reads.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use grove_testkit::PATIENCE;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::support::*;
+
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Arc<Mutex<String>>,
+    /// How much of the screen has been waited for.
+    seen: usize,
+}
+
+impl Terminal {
+    /// Runs a command of a place in a terminal.
+    pub(crate) fn run(place: &Place, args: &[&str]) -> Self {
+        let mut command = place.grove(args);
+        command.arg("--data-dir").arg(place.data()).env("TERM", "xterm");
+        Self::start(command)
+    }
+
+    pub(crate) fn start(mut command: Command) -> Self {
+        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&near).unwrap();
+        unlockpt(&near).unwrap();
+        let name = ptsname(&near, Vec::new()).unwrap();
+        let far = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        command.stdin(far.try_clone().unwrap()).stdout(far.try_clone().unwrap()).stderr(far);
+        let child = command.spawn().unwrap();
+        // The command holds the far end, too, and the near end would never see its end.
+        drop(command);
+        let keyboard = File::from(near);
+        let mut reader = keyboard.try_clone().unwrap();
+        let screen = Arc::new(Mutex::new(String::new()));
+        let shown = screen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            let mut rest = Vec::new();
+            // An error is how a terminal says that nobody is at its far end any more.
+            while let Ok(length @ 1..) = reader.read(&mut bytes) {
+                rest.extend_from_slice(&bytes[..length]);
+                let whole = match std::str::from_utf8(&rest) {
+                    Ok(text) => text.len(),
+                    Err(error) => error.valid_up_to(),
+                };
+                let text: Vec<u8> = rest.drain(..whole).collect();
+                shown.lock().unwrap().push_str(&String::from_utf8(text).unwrap());
+            }
+        });
+        Self { child, keyboard, screen, seen: 0 }
+    }
+
+    /// Everything that was shown.
+    pub(crate) fn screen(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+
+    /// Waits until something is shown behind what was waited for before.
+    pub(crate) fn until(&mut self, words: &str) {
+        let since = Instant::now();
+        loop {
+            let screen = self.screen();
+            if let Some(at) = screen[self.seen..].find(words) {
+                self.seen += at + words.len();
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {words:?} after {PATIENCE:?} in {screen}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub(crate) fn enter(&mut self, line: &str) {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Ctrl-D at the beginning of a line.
+    pub(crate) fn end_input(&mut self) {
+        self.keyboard.write_all(&[4]).unwrap();
+    }
+
+    /// Ctrl-C, which a shell's terminal makes a signal of.
+    pub(crate) fn interrupt(&self) {
+        kill_process(Pid::from_raw(self.child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
+    }
+
+    /// Waits for the end, and gives the exit code.
+    pub(crate) fn exit(&mut self) -> Option<i32> {
+        let deadline = Deadline::new("the command does not end");
+        loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => return status.code(),
+                None => deadline.check(),
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
