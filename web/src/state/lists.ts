@@ -1,0 +1,13 @@
+/** Changes of lists that keep the old list where nothing changes. */
+
+export function upsert<T>(list: readonly T[] | undefined, item: T, same: (other: T) => boolean): T[] {
+  const at = list?.findIndex(same) ?? -1;
+  if (!list || at < 0) return [...(list ?? []), item];
+  return list.with(at, item);
+}
+
+/** The list without the first match, or undefined where there is none. */
+export function without<T>(list: readonly T[] | undefined, match: (item: T) => boolean): T[] | undefined {
+  const at = list?.findIndex(match) ?? -1;
+  return list && at >= 0 ? list.toSpliced(at, 1) : undefined;
+}

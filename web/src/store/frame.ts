@@ -1,0 +1,30 @@
+/** Work that the eye can wait for: done once per animation frame, however often it was asked for. */
+
+const due = new Set<() => void>();
+let frame: number | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** How long a page that nobody sees may lag behind: it gets no animation frames. */
+const HIDDEN_MS = 250;
+
+export function onNextFrame(task: () => void): void {
+  due.add(task);
+  if (document.hidden) timer ??= setTimeout(run, HIDDEN_MS);
+  else frame ??= requestAnimationFrame(run);
+}
+
+function run(): void {
+  if (frame !== undefined) cancelAnimationFrame(frame);
+  clearTimeout(timer);
+  frame = timer = undefined;
+  const tasks = [...due];
+  due.clear();
+  for (const task of tasks) task();
+}
+
+/** A frame that was asked for before the page was hidden would only come once it is seen again. */
+if (typeof document !== 'undefined') {
+  document.addEventListener('visibilitychange', () => {
+    if (due.size > 0) run();
+  });
+}

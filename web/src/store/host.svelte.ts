@@ -1,0 +1,128 @@
+/** One host: its connection, its agents, its sessions, and what a person can ask of it. */
+
+import { getContext, setContext } from 'svelte';
+import { Client, type Rejection } from '../protocol/client';
+import type { Access, Status } from '../protocol/connection';
+import { ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
+import type { Notifications } from '../wire/types';
+
+import { ChannelStore } from './channel.svelte';
+import { Notices } from './notices.svelte';
+import { SessionList } from './sessions.svelte';
+
+export interface NewSession {
+  provider: string | undefined;
+  workingDirectory: Uri | undefined;
+}
+
+export class Host {
+  status = $state.raw<Status>({ kind: 'connecting', attempt: 0 });
+  /** Whether it was ever reached since the page is open. */
+  reached = $state(false);
+  name = $state('');
+  version = $state('');
+  defaultDirectory = $state<Uri | undefined>();
+
+  readonly client: Client;
+  readonly root: ChannelStore<'root'>;
+  readonly sessions: SessionList;
+  readonly notices = new Notices();
+  /** Prompts that were typed and not sent, by chat. */
+  readonly drafts = new Map<Uri, string>();
+  /** Called with own actions that the host refused. */
+  readonly onRejected = new Set<(rejection: Rejection) => void>();
+
+  constructor(access: Access) {
+    this.client = new Client(access, {
+      statusChanged: (status) => {
+        this.status = status;
+        if (status.kind === 'online') this.reached = true;
+      },
+      introduced: (result) => {
+        this.name = result.serverInfo?.title ?? result.serverInfo?.name ?? '';
+        this.version = result.serverInfo?.version ?? '';
+        this.defaultDirectory = result.defaultDirectory ?? undefined;
+      },
+      connected: () => void this.sessions.refresh(),
+      notification: (method, params) => this.#hear(method, params),
+      rejected: (rejection) => {
+        this.notices.add(`The host refused ${describe(rejection)}: ${rejection.reason}`);
+        for (const listener of this.onRejected) listener(rejection);
+      },
+    });
+    this.root = new ChannelStore(this.client, 'root', ROOT_RESOURCE_URI);
+    this.sessions = new SessionList(this.client);
+  }
+
+  start(): void {
+    this.client.start();
+    addEventListener('online', () => this.client.retryNow());
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.client.retryNow();
+    });
+  }
+
+  /** Gives the new session's address once the host has it. */
+  async createSession({ provider, workingDirectory }: NewSession): Promise<Uri> {
+    const uri = `ahp-session:/${crypto.randomUUID()}`;
+    await this.client.request('createSession', {
+      channel: uri,
+      provider,
+      workingDirectories: workingDirectory ? [workingDirectory] : undefined,
+    });
+    return uri;
+  }
+
+  async disposeSession(uri: Uri): Promise<void> {
+    await this.client.request('disposeSession', { channel: uri });
+  }
+
+  async loadEarlierTurns(chat: Uri, cursor: string): Promise<void> {
+    await this.client.request('fetchTurns', { channel: chat, cursor });
+  }
+
+  agentName(provider: string): string {
+    return this.root.state?.agents.find((agent) => agent.provider === provider)?.displayName ?? provider;
+  }
+
+  #hear<M extends keyof Notifications>(method: M, params: Notifications[M]): void {
+    switch (method) {
+      case 'root/sessionAdded':
+        return this.sessions.added(params as Notifications['root/sessionAdded']);
+      case 'root/sessionRemoved':
+        return this.sessions.removed(params as Notifications['root/sessionRemoved']);
+      case 'root/sessionSummaryChanged':
+        return this.sessions.changed(params as Notifications['root/sessionSummaryChanged']);
+    }
+  }
+}
+
+function describe({ action }: Rejection): string {
+  switch (action.type) {
+    case 'chat/turnStarted':
+      return 'the prompt';
+    case 'chat/pendingMessageSet':
+      return 'the queued prompt';
+    case 'chat/turnCancelled':
+      return 'to stop';
+    case 'chat/toolCallConfirmed':
+    case 'chat/toolCallResultConfirmed':
+      return 'the decision';
+    case 'chat/inputCompleted':
+      return 'the answer';
+    case 'session/titleChanged':
+      return 'the title';
+    default:
+      return action.type;
+  }
+}
+
+const HOST = Symbol('host');
+
+export function provideHost(host: Host): void {
+  setContext(HOST, host);
+}
+
+export function useHost(): Host {
+  return getContext<Host>(HOST);
+}

@@ -1,0 +1,61 @@
+/** What a person wants of a chat, as actions. */
+
+import type {
+  ActiveTurn,
+  ChatInputAnswer,
+  ChatInputResponseKind,
+  ChatState,
+  ConfirmationOption,
+  Message,
+  Action,
+} from '../wire/types';
+
+function message(text: string): Message {
+  return { text, origin: { kind: 'user' } };
+}
+
+/** A prompt starts a turn, or waits for the one that runs. */
+export function prompt(chat: ChatState, text: string): Action {
+  return chat.activeTurn
+    ? { type: 'chat/pendingMessageSet', kind: 'queued', id: crypto.randomUUID(), message: message(text) }
+    : {
+        type: 'chat/turnStarted',
+        turnId: crypto.randomUUID(),
+        startedAt: new Date().toISOString(),
+        message: message(text),
+      };
+}
+
+export function unqueue(id: string): Action {
+  return { type: 'chat/pendingMessageRemoved', kind: 'queued', id };
+}
+
+export function stop(turn: ActiveTurn): Action {
+  const duration = Math.max(0, Date.now() - Date.parse(turn.startedAt));
+  return { type: 'chat/turnCancelled', turnId: turn.id, duration: Number.isFinite(duration) ? duration : 0 };
+}
+
+export type Decision = { approved: boolean; option?: ConfirmationOption };
+
+export function decide(turnId: string, toolCallId: string, { approved, option }: Decision): Action {
+  return {
+    type: 'chat/toolCallConfirmed',
+    turnId,
+    toolCallId,
+    approved,
+    ...(approved ? { confirmed: 'user-action' } : { reason: 'denied' }),
+    ...(option ? { selectedOptionId: option.id } : {}),
+  };
+}
+
+export function decideResult(turnId: string, toolCallId: string, approved: boolean): Action {
+  return { type: 'chat/toolCallResultConfirmed', turnId, toolCallId, approved };
+}
+
+export function answer(
+  requestId: string,
+  response: ChatInputResponseKind,
+  answers?: Record<string, ChatInputAnswer>,
+): Action {
+  return { type: 'chat/inputCompleted', requestId, response, ...(answers ? { answers } : {}) };
+}

@@ -1,0 +1,136 @@
+/**
+ * Markdown to safe HTML, for text that grows.
+ *
+ * Text that streams in is cut into blocks. All but the last two are done and never looked at again, so the work per
+ * frame depends on the length of the last blocks, not on that of the whole answer. Text that names the targets of its
+ * links apart from them is read once more as a whole when it is complete, since they may stand at its end.
+ */
+
+import DOMPurify from 'dompurify';
+import { Marked, type Token, type Tokens } from 'marked';
+
+/** HTML that was cleaned. Where the page's policy wants it, the browser takes nothing else. */
+export type SafeHtml = string & { readonly cleaned: true };
+
+const TAGS =
+  'a b blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup table tbody td th thead tr ul';
+const ATTRIBUTES = 'align class data-copy href rel start target type';
+
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    // What looks like HTML is shown as it was written.
+    html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
+    // Pictures from elsewhere would tell elsewhere who reads this: they are links.
+    image: ({ href, text }: Tokens.Image) => link(href, escape(text || href)),
+    link({ href, tokens }: Tokens.Link) {
+      return link(href, this.parser.parseInline(tokens));
+    },
+    checkbox: ({ checked }: Tokens.Checkbox) => (checked ? '☑ ' : '☐ '),
+    code: ({ text, lang }: Tokens.Code) => {
+      const language = lang?.match(/^\S+/)?.[0] ?? '';
+      return (
+        `<div class="code"><div class="code-head"><span>${escape(language)}</span>` +
+        `<button type="button" data-copy>Copy</button></div><pre><code>${escape(text)}\n</code></pre></div>`
+      );
+    },
+    table({ header, rows }: Tokens.Table) {
+      const cell = (tag: string, { tokens, align }: Tokens.TableCell): string =>
+        `<${tag}${align ? ` align="${align}"` : ''}>${this.parser.parseInline(tokens)}</${tag}>`;
+      const row = (tag: string, cells: Tokens.TableCell[]): string =>
+        `<tr>${cells.map((c) => cell(tag, c)).join('')}</tr>`;
+      const body = rows.map((cells) => row('td', cells)).join('');
+      return `<div class="table"><table><thead>${row('th', header)}</thead><tbody>${body}</tbody></table></div>`;
+    },
+  },
+});
+
+/** How many blocks at the end may still change: a list or a quotation goes on after an empty line. */
+const OPEN_BLOCKS = 2;
+
+export class MarkdownStream {
+  /** The text of the blocks that are done, and their HTML. */
+  #doneText = '';
+  #done: SafeHtml[] = [];
+  #tailText = '';
+  #tail: SafeHtml[] = [];
+  /** Whether there are links whose targets stand elsewhere. */
+  #references = false;
+
+  /** The blocks' HTML; those that did not change are the same values as before. */
+  update(content: string, complete: boolean): SafeHtml[] {
+    if (!content.startsWith(this.#doneText)) {
+      this.#doneText = '';
+      this.#done = [];
+    }
+    const tail = content.slice(this.#doneText.length);
+    if (tail !== this.#tailText) this.#read(tail);
+    return complete && this.#references ? this.#readAll(content) : [...this.#done, ...this.#tail];
+  }
+
+  #readAll(content: string): SafeHtml[] {
+    const shown = [...this.#done, ...this.#tail];
+    const all = blocks(marked.lexer(content)).map(render);
+    return all.map((html, n) => (String(html) === String(shown[n]) ? shown[n]! : html));
+  }
+
+  #read(tail: string): void {
+    const tokens = marked.lexer(tail);
+    this.#references ||= Object.keys(tokens.links).length > 0;
+    const found = blocks(tokens);
+    const done = found.splice(0, Math.max(0, found.length - OPEN_BLOCKS));
+    this.#done.push(...done.map(render));
+    const text = done.map(rawOf).join('');
+    this.#doneText += text;
+    this.#tailText = tail.slice(text.length);
+    this.#tail = found.map(render);
+  }
+}
+
+/** A block with the empty lines that follow it. */
+type Block = Token[];
+
+function blocks(tokens: Token[]): Block[] {
+  const found: Block[] = [];
+  for (const token of tokens) {
+    const last = found.at(-1);
+    if (token.type === 'space' && last) last.push(token);
+    else found.push([token]);
+  }
+  return found;
+}
+
+function rawOf(block: Block): string {
+  return block.map((token) => token.raw).join('');
+}
+
+function render(block: Block): SafeHtml {
+  return clean(marked.parser(block));
+}
+
+function clean(html: string): SafeHtml {
+  return DOMPurify.sanitize(html, {
+    RETURN_TRUSTED_TYPE: true,
+    ALLOWED_TAGS: TAGS.split(' '),
+    ALLOWED_ATTR: ATTRIBUTES.split(' '),
+    ALLOWED_URI_REGEXP: SAFE_LINK,
+    // Every attribute counts as an address unless it is said not to be one.
+    ADD_URI_SAFE_ATTR: ['align', 'data-copy', 'rel', 'start', 'target', 'type'],
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+  }) as unknown as SafeHtml;
+}
+
+const SAFE_LINK = /^(?:https?:|mailto:)/i;
+
+/** Other links would run code, or lead into the page itself: what they say stays, as text. */
+function link(href: string, inner: string): string {
+  if (!SAFE_LINK.test(href)) return inner;
+  return `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${inner}</a>`;
+}
+
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!);
+}

@@ -1,0 +1,110 @@
+/** Questions of an agent: what a form holds while they are answered, and what is sent. */
+
+import type { ChatInputAnswer, ChatInputQuestion, ChatInputRequest } from '../wire/types';
+
+/** What a form holds for one question. */
+export type Answer = {
+  text: string;
+  /** Undefined until somebody chose. */
+  yes: boolean | undefined;
+  chosen: string[];
+  /** What was typed where none of the options fits. */
+  other: string;
+};
+
+export type Answers = Record<string, Answer>;
+
+/** What the form begins with: what was answered before, or what the agent suggests. */
+export function initial(request: ChatInputRequest): Answers {
+  return Object.fromEntries(
+    (request.questions ?? []).map((question) => [question.id, begin(question, request.answers?.[question.id])]),
+  );
+}
+
+function begin(question: ChatInputQuestion, before: ChatInputAnswer | undefined): Answer {
+  const answer: Answer = { text: '', yes: undefined, chosen: [], other: '' };
+  const value = before && before.state !== 'skipped' ? before.value : undefined;
+  switch (question.kind) {
+    case 'text':
+      answer.text = value?.kind === 'text' ? value.value : (question.defaultValue ?? '');
+      break;
+    case 'number':
+    case 'integer': {
+      const number = value?.kind === 'number' ? value.value : question.defaultValue;
+      answer.text = number == null ? '' : String(number);
+      break;
+    }
+    case 'boolean':
+      answer.yes = value?.kind === 'boolean' ? value.value : (question.defaultValue ?? undefined);
+      break;
+    case 'single-select':
+      if (value?.kind === 'selected') answer.chosen = [value.value];
+      else
+        answer.chosen = question.options
+          .filter((option) => option.recommended)
+          .slice(0, 1)
+          .map((o) => o.id);
+      break;
+    case 'multi-select':
+      if (value?.kind === 'selected-many') answer.chosen = value.value;
+      else answer.chosen = question.options.filter((option) => option.recommended).map((option) => option.id);
+      break;
+  }
+  return answer;
+}
+
+/** What is sent: an answer for each question, those that were left out as skipped. */
+export function collect(questions: ChatInputQuestion[], answers: Answers): Record<string, ChatInputAnswer> {
+  return Object.fromEntries(
+    questions.map((question) => {
+      const answer = answers[question.id];
+      return [question.id, (answer && submitted(question, answer)) ?? { state: 'skipped' }];
+    }),
+  );
+}
+
+function submitted(question: ChatInputQuestion, answer: Answer): ChatInputAnswer | undefined {
+  const text = answer.text.trim();
+  const freeform = answer.other.trim() ? { freeformValues: [answer.other.trim()] } : {};
+  switch (question.kind) {
+    case 'text':
+      return text ? { state: 'submitted', value: { kind: 'text', value: answer.text } } : undefined;
+    case 'number':
+    case 'integer': {
+      const value = Number(text);
+      return text && Number.isFinite(value) ? { state: 'submitted', value: { kind: 'number', value } } : undefined;
+    }
+    case 'boolean':
+      return answer.yes === undefined
+        ? undefined
+        : { state: 'submitted', value: { kind: 'boolean', value: answer.yes } };
+    case 'single-select': {
+      if (answer.chosen[0] === undefined && !freeform.freeformValues) return undefined;
+      return { state: 'submitted', value: { kind: 'selected', value: answer.chosen[0] ?? '', ...freeform } };
+    }
+    case 'multi-select': {
+      if (answer.chosen.length === 0 && !freeform.freeformValues) return undefined;
+      return { state: 'submitted', value: { kind: 'selected-many', value: answer.chosen, ...freeform } };
+    }
+  }
+}
+
+/** An answer as people read it. */
+export function describeAnswer(question: ChatInputQuestion, answer: ChatInputAnswer | undefined): string {
+  if (!answer || answer.state === 'skipped') return '–';
+  const { value } = answer;
+  const label = (id: string): string =>
+    ('options' in question ? question.options.find((option) => option.id === id)?.label : undefined) ?? id;
+  switch (value.kind) {
+    case 'text':
+      return value.value;
+    case 'number':
+      return String(value.value);
+    case 'boolean':
+      return value.value ? 'Yes' : 'No';
+    case 'selected':
+      return [...(value.value ? [label(value.value)] : []), ...(value.freeformValues ?? [])].join(', ');
+    case 'selected-many':
+      return [...value.value.map(label), ...(value.freeformValues ?? [])].join(', ');
+  }
+}

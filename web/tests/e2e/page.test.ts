@@ -1,0 +1,323 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  answers,
+  conversation,
+  dataFolder,
+  type Host,
+  newSession,
+  openWindow,
+  portOf,
+  prompt,
+  script,
+  startBrowser,
+  startHost,
+  type Window,
+  WITHOUT_HOST,
+} from './support';
+
+let browser: Browser;
+let data: ReturnType<typeof dataFolder>;
+let host: Host;
+let windows: Window[];
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+});
+beforeEach(async () => {
+  windows = [];
+  data = dataFolder();
+  host = await startHost(data.path);
+});
+afterEach(async () => {
+  await Promise.all(windows.map((window) => window.close()));
+  await host?.kill();
+  data?.remove();
+});
+
+async function open(address = host.link, options = {}): Promise<Window> {
+  const window = await openWindow(browser, options);
+  windows.push(window);
+  await window.page.goto(address);
+  return window;
+}
+
+/** Nothing went wrong in any window, other than what is said to be expected. */
+function expectQuiet(expected: RegExp = /^$/): void {
+  expect(windows.flatMap((window) => window.problems).filter((problem) => !expected.test(problem))).toEqual([]);
+}
+
+describe('getting in', () => {
+  it('with a link leaves no token in the address', async () => {
+    const { page } = await open();
+    await page.getByRole('navigation', { name: 'Sessions' }).waitFor();
+    await page.getByText('There are no sessions yet.').waitFor();
+    expect(page.url()).toBe(`${host.address}/`);
+    expect(await page.evaluate(() => JSON.stringify([...Object.entries(localStorage)]) + document.cookie)).toBe('[]');
+    await page.reload();
+    await page.getByText('There are no sessions yet.').waitFor();
+    expectQuiet();
+  });
+
+  it('without a token is told how to get one, and can paste it', async () => {
+    const { page } = await open(host.address);
+    await page.getByText('grove open').waitFor();
+    await page.getByLabel('Or paste the token here').fill('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
+    await page.getByLabel('Or paste the token here').fill(host.token);
+    await page.keyboard.press('Enter');
+    await page.getByText('There are no sessions yet.').waitFor();
+    expectQuiet(/status of 40[13]/);
+  });
+});
+
+describe('a session', () => {
+  it('goes from the first run to a streamed answer with a permission', async () => {
+    const { page } = await open();
+    await newSession(page);
+    await prompt(page, 'Show me what you can do');
+    const log = conversation(page);
+    await log.getByText('Show me what you can do').waitFor();
+    // It streams: the beginning is there before the end.
+    await log.getByText('Hello! I am the scripted agent').waitFor();
+    const tool = log.getByRole('group', { name: 'Tool shell' });
+    await tool.getByText('ls', { exact: true }).waitFor();
+    await tool.getByRole('button', { name: /allow/i }).first().click();
+    await log.getByText('That is all I can do by myself.').waitFor();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+
+    await tool.locator('summary').click();
+    await tool.getByText('README.md').waitFor();
+    await log.getByText('Thoughts').click();
+    await log.locator('.thoughts').getByText('No model is behind me').waitFor();
+    // The agent named the session after the prompt.
+    await page.getByRole('heading', { name: 'Show me what you can do' }).waitFor();
+    await page.getByRole('navigation').getByText('Show me what you can do').waitFor();
+    expectQuiet();
+  });
+
+  it('goes on without a tool that was denied', async () => {
+    const { page } = await open();
+    await newSession(page);
+    await prompt(page, script([{ tool: { name: 'rm', output: 'gone', permission: 'shell' } }, { say: 'Then not.' }]));
+    const tool = conversation(page).getByRole('group', { name: 'Tool rm' });
+    await tool
+      .getByRole('button', { name: /deny|reject/i })
+      .first()
+      .click();
+    await tool.getByText('Denied').waitFor();
+    await answers(page).getByText('Then not.').waitFor();
+    expectQuiet();
+  });
+
+  it('asks a question and gets an answer', async () => {
+    const { page } = await open();
+    await newSession(page);
+    await prompt(page, script([{ ask: 'Which colour?' }, { say: 'A good choice.' }]));
+    const question = conversation(page).getByRole('group', { name: 'Question' });
+    await question.getByText('Which colour?').first().waitFor();
+    const field = question.getByRole('textbox');
+    if ((await field.count()) > 0) await field.fill('green');
+    await question.getByRole('button', { name: /Answer|Continue/ }).click();
+    await answers(page).getByText('A good choice.').waitFor();
+    await question.getByText('Answered').waitFor();
+    expectQuiet();
+  });
+
+  it('shows what a tool did when it failed, and why a turn failed', async () => {
+    const { page } = await open();
+    await newSession(page);
+    await prompt(
+      page,
+      script([{ tool: { name: 'make', output: 'no rule', success: false } }, { fail: 'out of ideas' }]),
+    );
+    const log = conversation(page);
+    await log.getByRole('group', { name: 'Tool make' }).getByText('no rule').waitFor();
+    await log.getByRole('group', { name: 'Error' }).getByText('out of ideas').waitFor();
+    expectQuiet();
+  });
+
+  it('stops when told to, and takes the queued prompt next', async () => {
+    const { page } = await open();
+    await newSession(page);
+    await prompt(page, script([{ say: 'I wait.' }, { hang: true }]));
+    await answers(page).getByText('I wait.').waitFor();
+    await prompt(page, script([{ say: 'It was my turn.' }]));
+    await page.getByRole('list', { name: 'Queued prompts' }).getByText('It was my turn').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await answers(page).getByText('Stopped').waitFor();
+    await answers(page).getByText('It was my turn.').waitFor();
+    expectQuiet();
+  });
+
+  it('is renamed, archived, and deleted only after a question', async () => {
+    const { page } = await open();
+    await newSession(page);
+    await prompt(page, script([{ say: 'Here.' }]));
+    await answers(page).getByText('Here.').waitFor();
+    await page.getByRole('button', { name: 'Rename the session' }).click();
+    await page.getByRole('textbox', { name: 'Title of the session' }).fill('My own title');
+    await page.keyboard.press('Enter');
+    const list = page.getByRole('navigation', { name: 'Sessions' });
+    await list.getByRole('link', { name: /My own title/ }).waitFor();
+
+    await page.getByRole('button', { name: 'Archive', exact: true }).click();
+    await list.getByText('All sessions are archived.').waitFor();
+    await list.getByRole('checkbox').check();
+    await list.getByRole('link', { name: /My own title/ }).waitFor();
+
+    await page.getByRole('button', { name: 'Delete the session' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await list.getByRole('link', { name: /My own title/ }).waitFor();
+    await page.getByRole('button', { name: 'Delete the session' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await list.getByRole('link', { name: /My own title/ }).waitFor({ state: 'detached' });
+    expectQuiet();
+  });
+
+  it('that is long begins with its newest turns, and shows earlier ones when asked', async () => {
+    const { page } = await open();
+    await newSession(page);
+    for (let n = 0; n < 64; n++) {
+      await prompt(page, script([{ say: `Answer ${n}.` }]));
+      await answers(page).getByText(`Answer ${n}.`, { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Send' }).waitFor();
+    }
+    await page.reload();
+    await answers(page).getByText('Answer 63.', { exact: true }).waitFor();
+    expect(await answers(page).getByText('Answer 0.', { exact: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Show earlier turns' }).click();
+    await answers(page).getByText('Answer 0.', { exact: true }).waitFor();
+    expect(await conversation(page).getByRole('article').count()).toBe(64);
+    expectQuiet();
+  });
+
+  it('can be used on a phone and with the keyboard alone', async () => {
+    const { page } = await open(host.link, { viewport: { width: 390, height: 780 } });
+    await page.getByRole('button', { name: 'New session' }).first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('radio', { name: /Scripted/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('textbox', { name: 'Prompt' }).focus();
+    await page.keyboard.type('Two lines,');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('one prompt');
+    await page.keyboard.press('Enter');
+    await conversation(page).getByText('Two lines, one prompt').waitFor();
+    await conversation(page).getByRole('button', { name: /allow/i }).first().waitFor();
+    await conversation(page).getByRole('button', { name: /allow/i }).first().focus();
+    await page.keyboard.press('Enter');
+    await answers(page).getByText('That is all I can do by myself.').waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await page.getByRole('button', { name: 'Back to the sessions' }).click();
+    await page.getByRole('link', { name: /Two lines/ }).waitFor();
+    expectQuiet();
+  });
+});
+
+describe('two browsers', () => {
+  it('are in step: what one does the other sees, and either answers', async () => {
+    const one = await open();
+    const two = await open();
+    await newSession(one.page);
+    await two.page.getByRole('navigation', { name: 'Sessions' }).getByRole('link').first().click();
+    await prompt(
+      one.page,
+      script([
+        { say: 'Slowly I say what I have to say.', chunks: 8, delayMs: 40 },
+        { tool: { name: 'deploy', output: 'done', permission: 'shell' } },
+        { say: 'Deployed.' },
+      ]),
+    );
+    await answers(two.page).getByText('Slowly I say what I have to say.').waitFor();
+    // The second one allows what the first one asked for.
+    const tool = conversation(two.page).getByRole('group', { name: 'Tool deploy' });
+    await tool.getByRole('button', { name: /allow/i }).first().click();
+    await answers(one.page).getByText('Deployed.').waitFor();
+    await answers(two.page).getByText('Deployed.').waitFor();
+    await one.page.getByRole('button', { name: 'Send' }).waitFor();
+    await two.page.getByRole('button', { name: 'Send' }).waitFor();
+    const said = (window: Window): Promise<string> => conversation(window.page).innerText();
+    expect(await said(two)).toBe(await said(one));
+
+    await one.page.getByRole('button', { name: 'Delete the session' }).click();
+    await one.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await two.page.getByText('This session cannot be shown: it was deleted').waitFor();
+    expectQuiet();
+  });
+});
+
+describe('a host that is killed and started again', () => {
+  const lines = Array.from({ length: 200 }, (_, n) => `word${n}`);
+
+  it('in the middle of a stream loses nothing that was seen', async () => {
+    const { page, problems } = await open();
+    await newSession(page);
+    await prompt(page, script([{ say: 'Before.' }]));
+    await answers(page).getByText('Before.').waitFor();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await prompt(page, script([{ say: lines.join(' '), chunks: 200, delayMs: 30 }]));
+    await answers(page).getByText('word40').waitFor();
+    const port = portOf(host);
+    await host.kill();
+    const answer = answers(page).last();
+    const seen = (await answer.locator('.prose').innerText()).trim();
+    await page.getByText('The connection to the host is interrupted').waitFor();
+    expect(seen).toContain('word40');
+    expect(seen).not.toContain('word199');
+
+    host = await startHost(data.path, port);
+    await page.getByText('The connection to the host is interrupted').waitFor({ state: 'detached', timeout: 40_000 });
+    // The turn is over, with everything that was seen of it.
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    expect((await answer.locator('.prose').innerText()).trim().startsWith(seen)).toBe(true);
+    expect(await answers(page).first().innerText()).toContain('Before.');
+    await prompt(page, script([{ say: 'Back again.' }]));
+    await answers(page).getByText('Back again.').waitFor();
+    expect(await conversation(page).getByRole('article').count()).toBe(3);
+    expect(problems.filter((problem) => !WITHOUT_HOST.test(problem))).toEqual([]);
+
+    // A page that was opened only now sees the same.
+    const fresh = await open();
+    await fresh.page.getByRole('navigation', { name: 'Sessions' }).getByRole('link').first().click();
+    await answers(fresh.page).getByText('Back again.').waitFor();
+    expect(await conversation(fresh.page).innerText()).toBe(await conversation(page).innerText());
+  });
+
+  it('while it waits for a permission still waits', async () => {
+    const { page, problems } = await open();
+    await newSession(page);
+    await prompt(page, script([{ tool: { name: 'deploy', output: 'ok', permission: 'shell' } }, { say: 'Deployed.' }]));
+    const tool = conversation(page).getByRole('group', { name: 'Tool deploy' });
+    await tool.getByRole('button', { name: /allow/i }).first().waitFor();
+    const port = portOf(host);
+    await host.kill();
+    await page.getByText('The connection to the host is interrupted').waitFor();
+    host = await startHost(data.path, port);
+    await page.getByText('The connection to the host is interrupted').waitFor({ state: 'detached', timeout: 40_000 });
+    await tool.getByRole('button', { name: /allow/i }).first().click();
+    await answers(page).getByText('Deployed.').waitFor();
+    expect(problems.filter((problem) => !WITHOUT_HOST.test(problem))).toEqual([]);
+  });
+
+  it('gets the prompt that was sent while it was away', async () => {
+    const { page, problems } = await open();
+    await newSession(page);
+    await prompt(page, script([{ say: 'Before.' }]));
+    await answers(page).getByText('Before.').waitFor();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    const port = portOf(host);
+    await host.kill();
+    await page.getByText('The connection to the host is interrupted').waitFor();
+    await prompt(page, script([{ say: 'Heard you.' }]));
+    await conversation(page).getByText('Sending …').waitFor();
+    host = await startHost(data.path, port);
+    await answers(page).getByText('Heard you.').waitFor({ timeout: 40_000 });
+    expect(await conversation(page).getByRole('article').count()).toBe(2);
+    expect(problems.filter((problem) => !WITHOUT_HOST.test(problem))).toEqual([]);
+  });
+});

@@ -1,0 +1,131 @@
+/** A real host and a real browser, both started by the test that needs them. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+
+const program = process.env['GROVE_BIN'] ?? fileURLToPath(new URL('../../../target/debug/grove', import.meta.url));
+const browserProgram = process.env['CHROMIUM_BIN'] ?? '/usr/bin/chromium';
+
+/** A folder for a host's data, gone at the end of the test. */
+export function dataFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'grove-e2e-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) };
+}
+
+export interface Host {
+  address: string;
+  token: string;
+  /** The page's address with the token in it, as `grove open` opens it. */
+  link: string;
+  stop(): Promise<void>;
+  /** As if the power went. */
+  kill(): Promise<void>;
+}
+
+export async function startHost(data: string, port = 0): Promise<Host> {
+  if (!existsSync(program)) throw new Error(`${program} is not there: build it, or say where it is with GROVE_BIN`);
+  const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json'];
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, HOME: data, GROVE_CONFIG: join(data, 'no-grove.toml') },
+  });
+  let said = '';
+  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const first = await new Promise<string>((resolve, reject) => {
+    createInterface(child.stdout).once('line', resolve);
+    void ended.then(() => reject(new Error(`the host ended before it was there:\n${said}`)));
+  });
+  const { http, token } = JSON.parse(first) as { http: string; token: string };
+  const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+    send(child, signal);
+    await ended;
+  };
+  return {
+    address: http,
+    token,
+    link: `${http}/#token=${encodeURIComponent(token)}`,
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+  };
+}
+
+function send(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+}
+
+export function portOf(host: Host): number {
+  return Number(new URL(host.address).port);
+}
+
+export function startBrowser(): Promise<Browser> {
+  if (!existsSync(browserProgram)) throw new Error(`${browserProgram} is not there: install Debian's chromium`);
+  return chromium.launch({
+    executablePath: browserProgram,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** A window of its own, with what went wrong in it. */
+export interface Window {
+  page: Page;
+  /** Errors on the console, exceptions, and violations of the Content-Security-Policy. */
+  problems: string[];
+  close(): Promise<void>;
+}
+
+/** What a browser writes to its console by itself while a host cannot be reached. */
+export const WITHOUT_HOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection to/;
+
+export async function openWindow(browser: Browser, options: BrowserContextOptions = {}): Promise<Window> {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => problems.push(`exception: ${error.message}`));
+  await page.exposeFunction('reportViolation', (what: string) => problems.push(`policy: ${what}`));
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      const report = (window as unknown as { reportViolation(what: string): void }).reportViolation;
+      report(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  return { page, problems, close: () => context.close() };
+}
+
+/** What is said in the conversation, as a person reads it. */
+export const conversation = (page: Page): Locator => page.getByRole('log', { name: 'Conversation' });
+
+/** What the agent says, without the prompts. */
+export const answers = (page: Page): Locator => conversation(page).locator('.answer');
+
+/** Starts a session with the scripted agent, and is in it. */
+export async function newSession(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'New session' }).first().click();
+  await page.getByRole('radio', { name: /Scripted/ }).check();
+  await page.getByRole('button', { name: 'Start session' }).click();
+  await page.getByRole('textbox', { name: 'Prompt' }).waitFor();
+}
+
+export async function prompt(page: Page, text: string): Promise<void> {
+  const box = page.getByRole('textbox', { name: 'Prompt' });
+  await box.fill(text);
+  await box.press('Enter');
+}
+
+export const script = (steps: object[]): string => `script:${JSON.stringify(steps)}`;

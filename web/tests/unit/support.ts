@@ -1,0 +1,39 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const web = fileURLToPath(new URL('../..', import.meta.url));
+
+export function vectors<T>(name: string): T[] | undefined {
+  const file = join(web, 'vectors', name);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as T[]) : undefined;
+}
+
+/** Files of a folder of the shared fixtures, which lie outside the repository; undefined where they are absent. */
+export function fixtures<T>(folder: string): [string, T][] | undefined {
+  const roots = [process.env['GROVE_FIXTURES'], join(web, '../../shared/fixtures')];
+  const root = roots.find((r) => r !== undefined && existsSync(join(r, folder)));
+  if (root === undefined) return undefined;
+  const path = join(root, folder);
+  return readdirSync(path)
+    .filter((name) => name.endsWith('.json'))
+    .sort()
+    .map((name) => [name.replace('.json', ''), JSON.parse(readFileSync(join(path, name), 'utf8')) as T]);
+}
+
+/** On the wire null and absent mean the same. */
+export function normal(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(normal);
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value).filter(([, v]) => v !== null && v !== undefined);
+  return Object.fromEntries(entries.map(([k, v]) => [k, normal(v)]));
+}
+
+/** Freezes a value and everything in it: a reducer that changes its input then throws. */
+export function frozen<T>(value: T): T {
+  if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    Object.values(value).forEach(frozen);
+  }
+  return value;
+}
