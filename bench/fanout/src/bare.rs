@@ -100,10 +100,10 @@ async fn answer(ask: Ask, channel: Arc<Channel>) {
     // Sending fails only when nobody listens.
     let send = |frame: String| drop(channel.frames.send(frame.into()));
     match ask {
-        Ask::Stream { session, turn_id, content, deltas, delay_ms } => {
+        Ask::Stream { dialect, session, turn_id, content, deltas, delay_ms } => {
             let began = Instant::now();
             for sent in 1..=deltas as u64 {
-                send(shape::delta(&session, &turn_id, &content, next()));
+                send(shape::delta(dialect, &session, &turn_id, &content, next()));
                 if delay_ms > 0 {
                     tokio::time::sleep_until(began + Duration::from_millis(sent * delay_ms)).await;
                 }

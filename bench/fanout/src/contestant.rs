@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
-use crate::job::{Contestant, Target};
+use crate::job::{Contestant, Program, Target};
 
 /// How long a server may live, and how long it may take to begin.
 const LIFE_SECONDS: &str = "240";
@@ -73,15 +73,29 @@ impl Programs {
 
     /// Those that stream, in the order in which they are shown.
     pub(crate) fn streaming(&self) -> Vec<Contestant> {
-        let grove = self.grove.as_ref().map(|_| Contestant::Grove);
-        let node = self.node.as_ref().map(|_| Contestant::Node);
-        [grove, Some(Contestant::Bare), node].into_iter().flatten().collect()
+        use Contestant::{Bare, BareAhp, Grove, GroveAhp, GroveMixed, Node};
+        self.those([Grove, GroveAhp, GroveMixed, Bare, BareAhp, Node])
     }
 
-    pub(crate) fn all(&self) -> Vec<Contestant> {
-        let peers = [Contestant::Opencode, Contestant::Codex];
-        let peers = peers.into_iter().filter(|_| self.peers.is_some());
-        self.streaming().into_iter().chain(peers).collect()
+    /// Those whose connections may differ in what they cost while nothing happens.
+    pub(crate) fn idle(&self) -> Vec<Contestant> {
+        self.those([Contestant::Grove, Contestant::GroveAhp, Contestant::Bare, Contestant::Node])
+    }
+
+    /// Those that can be asked for a single event.
+    pub(crate) fn telling(&self) -> Vec<Contestant> {
+        use Contestant::{Bare, Codex, Grove, Node, Opencode};
+        self.those([Grove, Bare, Node, Opencode, Codex])
+    }
+
+    fn those<const N: usize>(&self, contestants: [Contestant; N]) -> Vec<Contestant> {
+        let there = |contestant: &Contestant| match contestant.program() {
+            Program::Grove => self.grove.is_some(),
+            Program::Bare => true,
+            Program::Node => self.node.is_some(),
+            Program::Opencode | Program::Codex => self.peers.is_some(),
+        };
+        contestants.into_iter().filter(there).collect()
     }
 }
 
@@ -142,19 +156,19 @@ impl Server {
         let folder = tempfile::tempdir()?;
         let mut command = Command::new("timeout");
         command.args(["--kill-after=3", LIFE_SECONDS]);
-        match contestant {
-            Contestant::Grove => {
+        match contestant.program() {
+            Program::Grove => {
                 command.arg(programs.grove.as_ref().context("no grove")?);
                 command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data-dir"]).arg(folder.path());
             }
-            Contestant::Bare => {
+            Program::Bare => {
                 command.arg(std::env::current_exe()?).arg("bare");
             }
-            Contestant::Node => {
+            Program::Node => {
                 let server = programs.node.as_ref().context("no Node server")?;
                 command.arg("node").arg(server.path().join("server.mjs"));
             }
-            Contestant::Opencode => {
+            Program::Opencode => {
                 let models = folder.path().join("models.json");
                 std::fs::write(&models, "{}")?;
                 command.arg(programs.peer("opencode")?).args(["serve", "--hostname", "127.0.0.1", "--port", "0"]);
@@ -165,7 +179,7 @@ impl Server {
                     command.env(name, folder.path().join(name));
                 }
             }
-            Contestant::Codex => {
+            Program::Codex => {
                 command.arg(programs.peer("codex")?).args(["app-server", "--listen", "ws://127.0.0.1:0"]);
                 command.env("HOME", folder.path()).env("CODEX_HOME", folder.path()).current_dir(folder.path());
             }
@@ -231,13 +245,13 @@ fn lines(child: &mut Child) -> mpsc::UnboundedReceiver<String> {
 async fn target(contestant: Contestant, lines: &mut mpsc::UnboundedReceiver<String>) -> Result<Target> {
     let mut said = Vec::new();
     while let Some(line) = lines.recv().await {
-        let found = match contestant {
-            Contestant::Grove | Contestant::Bare | Contestant::Node => serde_json::from_str::<Hello>(&line).ok(),
-            Contestant::Opencode => {
+        let found = match contestant.program() {
+            Program::Grove | Program::Bare | Program::Node => serde_json::from_str::<Hello>(&line).ok(),
+            Program::Opencode => {
                 let address = line.split_once("listening on http://").map(|(_, address)| address.trim());
                 address.map(|address| Hello { ws: format!("ws://{address}/event"), pid: 0, token: None })
             }
-            Contestant::Codex => {
+            Program::Codex => {
                 let address = line.split_once("listening on: ws://").map(|(_, address)| address.trim());
                 address.map(|address| Hello { ws: format!("ws://{address}/"), pid: 0, token: None })
             }

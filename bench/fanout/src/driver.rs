@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::Options;
 use crate::contestant::{Programs, Server};
-use crate::job::{Contestant, Finding, Job, Measure, Paced, Throughput};
+use crate::job::{Contestant, Finding, Job, Measure, Paced, Program, Throughput};
 use crate::process;
 use crate::report::{Cell, Report};
 
@@ -60,14 +60,14 @@ async fn measure(options: &Options) -> Result<Report> {
             }
         }
     }
-    for contestant in programs.streaming() {
+    for contestant in programs.idle() {
         if let Some(Finding::Idle { bytes_per_connection }) =
             say("idle", &programs, contestant, IDLE, Measure::Idle).await
         {
             report.idle.push((contestant, bytes_per_connection));
         }
     }
-    for contestant in programs.all() {
+    for contestant in programs.telling() {
         for clients in LAST_OF {
             let measure = Measure::Last { events: EVENTS };
             if let Some(Finding::Last { milliseconds }) = say("last of", &programs, contestant, clients, measure).await
@@ -80,15 +80,15 @@ async fn measure(options: &Options) -> Result<Report> {
 }
 
 fn throughput(options: &Options, cell: &Cell) -> Measure {
-    let most = match cell.contestant {
-        Contestant::Node => NODE_MESSAGES,
-        Contestant::Grove | Contestant::Bare | Contestant::Opencode | Contestant::Codex => MESSAGES,
+    let most = match cell.contestant.program() {
+        Program::Node => NODE_MESSAGES,
+        Program::Grove | Program::Bare | Program::Opencode | Program::Codex => MESSAGES,
     };
     let wanted = (most / cell.subscribers).clamp(1, DELTAS);
     // Fewer deltas than asked for only where they would be too many for Node.
-    let deltas = match cell.contestant {
-        Contestant::Node => options.deltas.min(wanted),
-        Contestant::Grove | Contestant::Bare | Contestant::Opencode | Contestant::Codex => options.deltas,
+    let deltas = match cell.contestant.program() {
+        Program::Node => options.deltas.min(wanted),
+        Program::Grove | Program::Bare | Program::Opencode | Program::Codex => options.deltas,
     };
     Measure::Throughput { deltas, rounds: wanted.div_ceil(deltas) }
 }

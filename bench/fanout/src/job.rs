@@ -4,10 +4,25 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// The servers that are compared.
+use crate::dialect::Dialect;
+
+/// What is compared: a program, and what its subscribers speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Contestant {
+    Grove,
+    GroveAhp,
+    /// A third of the subscribers speaks each of three dialects.
+    GroveMixed,
+    Bare,
+    BareAhp,
+    Node,
+    Opencode,
+    Codex,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
     Grove,
     Bare,
     Node,
@@ -19,11 +34,40 @@ impl Contestant {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Grove => "grove",
+            Self::GroveAhp => "grove-ahp",
+            Self::GroveMixed => "grove-mixed",
             Self::Bare => "bare",
+            Self::BareAhp => "bare-ahp",
             Self::Node => "node",
             Self::Opencode => "opencode",
             Self::Codex => "codex",
         }
+    }
+
+    pub(crate) fn program(self) -> Program {
+        match self {
+            Self::Grove | Self::GroveAhp | Self::GroveMixed => Program::Grove,
+            Self::Bare | Self::BareAhp => Program::Bare,
+            Self::Node => Program::Node,
+            Self::Opencode => Program::Opencode,
+            Self::Codex => Program::Codex,
+        }
+    }
+
+    /// What its subscribers speak: the first one the first of these, and so on, in turn.
+    pub(crate) fn dialects(self) -> &'static [Dialect] {
+        match self {
+            Self::Grove | Self::Bare | Self::Node => &[Dialect::V1],
+            Self::GroveAhp | Self::BareAhp => &[Dialect::Ahp],
+            Self::GroveMixed => &[Dialect::V1, Dialect::Ahp, Dialect::AhpPlain],
+            Self::Opencode => &[Dialect::Opencode],
+            Self::Codex => &[Dialect::Codex],
+        }
+    }
+
+    pub(crate) fn dialect_of(self, subscriber: usize) -> Dialect {
+        let dialects = self.dialects();
+        dialects[subscriber % dialects.len()]
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod bare;
 mod contestant;
+mod dialect;
 mod driver;
 mod job;
 mod load;

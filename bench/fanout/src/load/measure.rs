@@ -4,12 +4,14 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use tokio::net::TcpStream;
 
 use super::protocol::{self, Control, Stream};
 use super::socket::Socket;
-use super::tally::Tally;
-use crate::job::{Contestant, Finding, Job, Measure, Paced, Target, Throughput};
+use super::tally::{Seen, Tally};
+use crate::job::{Finding, Job, Measure, Paced, Program, Target, Throughput};
 use crate::process;
+use crate::shape;
 
 /// How long a server is left alone so that what was begun comes to its end.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -50,11 +52,9 @@ impl Audience {
         let mut prepared = Control::prepare(target).await.context("preparing the session")?;
         let tally = Rc::new(Tally::new(target.contestant));
         let mut first = None;
-        for number in 0..subscribers {
-            let socket =
-                protocol::subscribe(target, number + 1).await.with_context(|| format!("subscriber {number}"))?;
-            first.get_or_insert_with(|| socket.stream.clone());
-            listen(socket, tally.clone());
+        for _ in 0..subscribers {
+            let stream = join(target, &tally).await?;
+            first.get_or_insert(stream);
         }
         let first = first.context("there are no subscribers")?;
         let control = Control::new(target, prepared.as_mut(), first).await?;
@@ -82,31 +82,36 @@ impl Audience {
         let pause_ms = 50 + 2 * everybody as u64;
         let quiet = process::cpu_seconds(self.target.pid)?;
         self.control.stream(turn, Stream { deltas, delay_ms, pause_ms }).await?;
-        let before = match self.target.contestant {
-            Contestant::Grove => {
+        let before = match self.target.contestant.program() {
+            Program::Grove => {
                 self.until(|tally| tally.seen().turns_started == everybody).await?;
                 ensure!(self.tally.seen().early == 0, "the stream began before everybody had the prompt");
                 process::cpu_seconds(self.target.pid)?
             }
-            Contestant::Bare | Contestant::Node | Contestant::Opencode | Contestant::Codex => quiet,
+            Program::Bare | Program::Node | Program::Opencode | Program::Codex => quiet,
         };
         let expected = (deltas * everybody) as u64;
-        match self.target.contestant {
+        match self.target.contestant.program() {
             // A slow subscriber may get several deltas as one; the end of the turn is the end all the same.
-            Contestant::Grove => self.until(|tally| tally.seen().turns_complete == everybody).await?,
-            Contestant::Bare | Contestant::Node | Contestant::Opencode | Contestant::Codex => {
+            Program::Grove => self.until(|tally| tally.seen().turns_complete == everybody).await?,
+            Program::Bare | Program::Node | Program::Opencode | Program::Codex => {
                 self.until(|tally| tally.seen().deltas == expected).await?;
             }
         }
         let after = process::cpu_seconds(self.target.pid)?;
-        let seen = self.tally.seen().deltas;
+        let Seen { deltas: seen, text_bytes, .. } = self.tally.seen();
         ensure!(seen == expected, "{seen} deltas came instead of {expected}: some were merged");
+        let text = expected * shape::CONTENT.len() as u64;
+        ensure!(text_bytes == text, "{text_bytes} bytes of text came instead of {text}");
         Ok(after - before)
     }
 }
 
-fn listen(socket: Socket, tally: Rc<Tally>) {
+/// Adds a subscriber, which listens from now on.
+async fn join(target: &Target, tally: &Rc<Tally>) -> Result<Rc<TcpStream>> {
     let number = tally.join();
+    let socket = protocol::subscribe(target, number).await.with_context(|| format!("subscriber {number}"))?;
+    let (stream, tally) = (socket.stream.clone(), tally.clone());
     tokio::task::spawn_local(async move {
         let ended = socket.listen(|message, now| tally.count(number, message, now)).await;
         tally.fail(match ended {
@@ -114,6 +119,7 @@ fn listen(socket: Socket, tally: Rc<Tally>) {
             Err(error) => format!("subscriber {number}: {error}"),
         });
     });
+    Ok(stream)
 }
 
 async fn throughput(audience: &mut Audience, deltas: usize, rounds: usize) -> Result<Throughput> {
@@ -171,9 +177,8 @@ async fn idle(job: &Job) -> Result<Finding> {
     let audience = Audience::gather(&job.target, WARM).await?;
     tokio::time::sleep(SETTLE).await;
     let before = process::memory(job.target.pid)?;
-    for number in 0..job.subscribers {
-        let socket = protocol::subscribe(&job.target, WARM + 1 + number).await?;
-        listen(socket, audience.tally.clone());
+    for _ in 0..job.subscribers {
+        join(&job.target, &audience.tally).await?;
     }
     tokio::time::sleep(2 * SETTLE).await;
     let after = process::memory(job.target.pid)?;

@@ -1,6 +1,7 @@
 //! The load client: many subscribers in one thread, as light as they can be made.
 
 mod decode;
+mod grove;
 mod measure;
 mod protocol;
 mod socket;

@@ -1,19 +1,21 @@
 //! How each server is spoken to: how a subscriber comes to be one, and how something is made to happen.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
+use super::grove;
 use super::socket::{Socket, send, write};
-use crate::job::{Contestant, Target};
+use crate::dialect::Dialect;
+use crate::job::{Program, Target};
 use crate::shape::{self, Ask, SESSION};
 
 /// The one who makes things happen: the first subscriber, or a connection of its own.
 pub(super) struct Control {
-    contestant: Contestant,
+    program: Program,
+    dialect: Dialect,
     stream: Rc<TcpStream>,
     /// The thing that is changed, as its server names it.
     subject: String,
@@ -32,28 +34,26 @@ pub(super) struct Stream {
 
 /// Makes one more subscriber.
 pub(super) async fn subscribe(target: &Target, number: usize) -> Result<Socket> {
-    let mut socket = match target.contestant {
-        Contestant::Opencode => Socket::events(target).await?,
-        Contestant::Grove | Contestant::Bare | Contestant::Node | Contestant::Codex => {
-            Socket::web_socket(target).await?
-        }
+    let program = target.contestant.program();
+    let mut socket = match program {
+        Program::Opencode => Socket::events(target).await?,
+        Program::Grove | Program::Bare | Program::Node | Program::Codex => Socket::web_socket(target).await?,
     };
-    match target.contestant {
-        Contestant::Grove => {
-            let client = json!({ "protocolVersion": 1, "clientId": format!("bench-{number}") });
-            socket.call(1, "initialize", client).await?;
-            socket.call(2, "subscribe", json!({ "resource": SESSION })).await?;
+    match program {
+        Program::Grove => {
+            let client = format!("bench-{number}");
+            grove::subscribe(&mut socket, target.contestant.dialect_of(number), &client).await?;
         }
-        Contestant::Opencode => {
+        Program::Opencode => {
             let hello = socket.next().await?;
             ensure!(hello.contains("server.connected"), "the stream of events began with {hello}");
         }
-        Contestant::Codex => {
+        Program::Codex => {
             let client = json!({ "clientInfo": { "name": "grove-bench", "version": "1" } });
             socket.call(1, "initialize", client).await?;
             send(&socket.stream, &json!({ "method": "initialized" }).to_string()).await?;
         }
-        Contestant::Bare | Contestant::Node => {}
+        Program::Bare | Program::Node => {}
     }
     Ok(socket)
 }
@@ -61,46 +61,36 @@ pub(super) async fn subscribe(target: &Target, number: usize) -> Result<Socket> 
 impl Control {
     /// Makes what subscribers subscribe to. Comes before they do.
     pub(super) async fn prepare(target: &Target) -> Result<Option<Socket>> {
-        match target.contestant {
-            Contestant::Grove => {
+        match target.contestant.program() {
+            Program::Grove => {
                 let mut socket = Socket::web_socket(target).await?;
-                let client = json!({ "protocolVersion": 1, "clientId": "bench-control" });
-                socket.call(1, "initialize", client).await?;
-                socket.call(2, "createSession", json!({ "session": SESSION, "provider": "scripted" })).await?;
-                for id in 3..100 {
-                    let snapshot = socket.call(id, "subscribe", json!({ "resource": SESSION })).await?;
-                    if snapshot["state"]["lifecycle"] == "ready" {
-                        let goodbye =
-                            json!({ "jsonrpc": "2.0", "method": "unsubscribe", "params": { "resource": SESSION } });
-                        send(&socket.stream, &goodbye.to_string()).await?;
-                        return Ok(Some(socket));
-                    }
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-                anyhow::bail!("the session did not become ready")
+                grove::create(&mut socket, target.contestant.dialect_of(0)).await?;
+                Ok(Some(socket))
             }
-            Contestant::Codex => subscribe(target, 0).await.map(Some),
-            Contestant::Bare | Contestant::Node | Contestant::Opencode => Ok(None),
+            Program::Codex => subscribe(target, 0).await.map(Some),
+            Program::Bare | Program::Node | Program::Opencode => Ok(None),
         }
     }
 
     /// `prepared` is what [`Control::prepare`] gave, `first` the first subscriber's connection.
     pub(super) async fn new(target: &Target, prepared: Option<&mut Socket>, first: Rc<TcpStream>) -> Result<Self> {
+        let dialect = target.contestant.dialect_of(0);
         let mut control = Self {
-            contestant: target.contestant,
+            program: target.contestant.program(),
+            dialect,
             stream: prepared.as_ref().map_or(first, |socket| socket.stream.clone()),
-            subject: SESSION.to_owned(),
+            subject: dialect.subject().to_owned(),
             host: target.address.to_string(),
             calls: 1_000,
         };
-        match target.contestant {
-            Contestant::Grove | Contestant::Bare | Contestant::Node => {}
-            Contestant::Codex => {
+        match control.program {
+            Program::Grove | Program::Bare | Program::Node => {}
+            Program::Codex => {
                 let socket = prepared.context("codex has no control connection")?;
                 let started = socket.call(2, "thread/start", json!({})).await?;
                 control.subject = started["thread"]["id"].as_str().context("the thread has no id")?.to_owned();
             }
-            Contestant::Opencode => {
+            Program::Opencode => {
                 let created = http(&control.host, "POST", "/session", "{}").await?;
                 let created: Value = serde_json::from_str(&created)?;
                 control.subject = created["id"].as_str().context("the session has no id")?.to_owned();
@@ -112,53 +102,45 @@ impl Control {
     pub(super) async fn stream(&mut self, turn: usize, stream: Stream) -> Result<()> {
         let turn_id = format!("turn-{turn}");
         let Stream { deltas, delay_ms, pause_ms } = stream;
-        match self.contestant {
-            Contestant::Grove => {
+        match self.program {
+            Program::Grove => {
                 // The agent waits between deltas instead of looking at a clock, and a wait is rounded up.
                 let text = shape::script(deltas, delay_ms.saturating_sub(1), pause_ms);
-                let user_message = json!({ "text": text });
-                self.dispatch(json!({
-                    "type": "session/turnStarted", "session": SESSION, "turnId": turn_id, "userMessage": user_message,
-                }))
-                .await
+                self.dispatch(&grove::turn_started(self.dialect, &turn_id, &text)).await
             }
-            Contestant::Bare | Contestant::Node => {
-                let (session, content) = (SESSION.to_owned(), shape::CONTENT.to_owned());
-                self.ask(&Ask::Stream { session, turn_id, content, deltas, delay_ms }).await
+            Program::Bare | Program::Node => {
+                let (session, content) = (self.subject.clone(), shape::CONTENT.to_owned());
+                self.ask(&Ask::Stream { dialect: self.dialect, session, turn_id, content, deltas, delay_ms }).await
             }
-            Contestant::Opencode | Contestant::Codex => anyhow::bail!("no model streams behind it"),
+            Program::Opencode | Program::Codex => anyhow::bail!("no model streams behind it"),
         }
     }
 
     /// Makes one small thing happen that every subscriber hears of.
     pub(super) async fn event(&mut self, number: usize) -> Result<()> {
         let name = format!("name {number}");
-        match self.contestant {
-            Contestant::Grove => {
+        match self.program {
+            Program::Grove => {
                 let model = ["scripted/slow-start", "scripted"][number % 2];
-                self.dispatch(json!({ "type": "session/modelChanged", "session": SESSION, "model": model })).await
+                self.dispatch(&json!({ "type": "session/modelChanged", "session": SESSION, "model": model })).await
             }
-            Contestant::Bare | Contestant::Node => {
-                self.ask(&Ask::Event { session: SESSION.to_owned(), model: name }).await
-            }
-            Contestant::Codex => {
+            Program::Bare | Program::Node => self.ask(&Ask::Event { session: SESSION.to_owned(), model: name }).await,
+            Program::Codex => {
                 self.calls += 1;
                 let params = json!({ "threadId": self.subject, "name": name });
                 let call = json!({ "id": self.calls, "method": "thread/name/set", "params": params });
                 send(&self.stream, &call.to_string()).await
             }
-            Contestant::Opencode => {
+            Program::Opencode => {
                 let path = format!("/session/{}", self.subject);
                 http(&self.host, "PATCH", &path, &json!({ "title": name }).to_string()).await.map(drop)
             }
         }
     }
 
-    async fn dispatch(&mut self, action: Value) -> Result<()> {
+    async fn dispatch(&mut self, action: &Value) -> Result<()> {
         self.calls += 1;
-        let params = json!({ "clientSeq": self.calls, "action": action });
-        let message = json!({ "jsonrpc": "2.0", "method": "dispatchAction", "params": params });
-        send(&self.stream, &message.to_string()).await
+        send(&self.stream, &grove::dispatch(self.dialect, self.calls, action).to_string()).await
     }
 
     async fn ask(&self, ask: &Ask) -> Result<()> {

@@ -3,17 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
+use memchr::memchr;
 use memchr::memmem::Finder;
 
 use super::decode::{Kind, Received};
 use crate::job::Contestant;
-use crate::shape;
+use crate::shape::{self, Words};
 
 pub(super) struct Tally {
-    delta: Finder<'static>,
-    event: Finder<'static>,
-    turn_started: Finder<'static>,
-    turn_complete: Finder<'static>,
+    /// For each dialect; subscribers take turns with them.
+    needles: Vec<Needles>,
+    before_text: Finder<'static>,
     counts: RefCell<Counts>,
     failure: RefCell<Option<String>>,
     began: Instant,
@@ -22,11 +22,32 @@ pub(super) struct Tally {
     last_event: Cell<Option<Instant>>,
 }
 
+/// A dialect's words, to be looked for.
+struct Needles {
+    delta: Finder<'static>,
+    event: Option<Finder<'static>>,
+    turn_started: Finder<'static>,
+    turn_complete: Finder<'static>,
+}
+
+impl Needles {
+    fn new(words: Words) -> Self {
+        Self {
+            delta: Finder::new(words.delta),
+            event: words.event.map(Finder::new),
+            turn_started: Finder::new(words.turn_started),
+            turn_complete: Finder::new(words.turn_complete),
+        }
+    }
+}
+
 /// How much was seen since the last [`Tally::reset`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) deltas: u64,
     pub(super) delta_bytes: u64,
+    /// Bytes of text in these deltas.
+    pub(super) text_bytes: u64,
     pub(super) events: u64,
     pub(super) turns_started: usize,
     pub(super) turns_complete: usize,
@@ -48,16 +69,10 @@ struct Counts {
 
 impl Tally {
     pub(super) fn new(contestant: Contestant) -> Self {
-        let event = match contestant {
-            Contestant::Grove | Contestant::Bare | Contestant::Node => shape::MODEL_CHANGED,
-            Contestant::Opencode => r#""type":"session.updated""#,
-            Contestant::Codex => r#""thread/name/updated""#,
-        };
+        let words = contestant.dialects().iter().map(|dialect| dialect.words());
         Self {
-            delta: Finder::new(shape::DELTA),
-            event: Finder::new(event),
-            turn_started: Finder::new(shape::TURN_STARTED),
-            turn_complete: Finder::new(shape::TURN_COMPLETE),
+            needles: words.map(Needles::new).collect(),
+            before_text: Finder::new(shape::BEFORE_TEXT),
             counts: RefCell::default(),
             failure: RefCell::default(),
             began: Instant::now(),
@@ -103,9 +118,11 @@ impl Tally {
         }
         let counts = &mut *self.counts.borrow_mut();
         let seen = &mut counts.seen;
-        if self.delta.find(message.bytes).is_some() {
+        let needles = &self.needles[subscriber % self.needles.len()];
+        if let Some(at) = needles.delta.find(message.bytes) {
             seen.deltas += 1;
             seen.delta_bytes += message.length as u64;
+            seen.text_bytes += self.text_in(&message.bytes[at..]) as u64;
             if seen.turns_started < counts.subscribers {
                 seen.early += 1;
             }
@@ -119,14 +136,20 @@ impl Tally {
                 self.first_delta.set(Some(now));
             }
             self.last_delta.set(Some(now));
-        } else if self.event.find(message.bytes).is_some() {
+        } else if needles.event.as_ref().is_some_and(|event| event.find(message.bytes).is_some()) {
             seen.events += 1;
             self.last_event.set(Some(now));
-        } else if self.turn_started.find(message.bytes).is_some() {
+        } else if needles.turn_started.find(message.bytes).is_some() {
             seen.turns_started += 1;
-        } else if self.turn_complete.find(message.bytes).is_some() {
+        } else if needles.turn_complete.find(message.bytes).is_some() {
             seen.turns_complete += 1;
         }
+    }
+
+    /// How long a delta's text is, which follows its type and has no quotes in it.
+    fn text_in(&self, delta: &[u8]) -> usize {
+        let text = self.before_text.find(delta).map(|at| &delta[at + shape::BEFORE_TEXT.len()..]);
+        text.and_then(|text| memchr(b'"', text)).unwrap_or_default()
     }
 
     pub(super) fn fail(&self, why: String) {

@@ -1,0 +1,154 @@
+//! What was found, as tables and as JSON, and whether it is good enough.
+
+mod goal;
+mod table;
+
+use serde_json::{Value, json};
+
+use self::goal::Bound;
+use crate::Options;
+use crate::job::{Contestant, Paced, Throughput};
+
+/// Where the goals for streams are read.
+const CROWDS: [usize; 2] = [100, 1_000];
+
+/// How a stream goes.
+#[derive(Clone, Copy)]
+enum Pace {
+    Full,
+    Paced,
+}
+
+/// One contestant with one number of subscribers.
+pub(crate) struct Cell {
+    pub(crate) contestant: Contestant,
+    pub(crate) subscribers: usize,
+    pub(crate) throughput: Vec<Throughput>,
+    pub(crate) paced: Vec<Paced>,
+}
+
+impl Cell {
+    fn median_of(&self, figure: impl Fn(&Throughput) -> f64) -> Option<f64> {
+        median(&self.throughput.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    fn per_cpu_second(&self) -> Option<f64> {
+        self.median_of(|run| run.messages as f64 / run.cpu_seconds)
+    }
+
+    /// Seconds of processor time for a message.
+    fn cost(&self, pace: Pace) -> Option<f64> {
+        match pace {
+            Pace::Full => self.per_cpu_second().map(|messages| 1.0 / messages),
+            Pace::Paced => self.paced_median(|run| run.cpu_seconds / run.messages as f64),
+        }
+    }
+
+    fn paced_median(&self, figure: impl Fn(&Paced) -> f64) -> Option<f64> {
+        median(&self.paced.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    /// A fan-out latency. One subscriber has none: it is the earliest itself.
+    fn latency(&self, figure: impl Fn(&Paced) -> f64) -> Option<f64> {
+        self.paced_median(figure).filter(|_| self.subscribers > 1)
+    }
+
+    fn per_second(&self) -> Option<f64> {
+        self.median_of(|run| run.messages as f64 / run.wall_seconds)
+    }
+}
+
+pub(crate) fn median(figures: &[f64]) -> Option<f64> {
+    let mut sorted = figures.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+pub(crate) struct Report {
+    pub(crate) cells: Vec<Cell>,
+    /// Bytes for each idle connection.
+    pub(crate) idle: Vec<(Contestant, f64)>,
+    /// Milliseconds until the last of so many clients has an event, each time.
+    pub(crate) last: Vec<(Contestant, usize, Vec<f64>)>,
+}
+
+impl Report {
+    pub(crate) fn new(options: &Options, contestants: &[Contestant]) -> Self {
+        let cell =
+            |subscribers, contestant| Cell { contestant, subscribers, throughput: Vec::new(), paced: Vec::new() };
+        let cells = options.subscribers.iter().flat_map(|&n| contestants.iter().map(move |&who| cell(n, who)));
+        Self { cells: cells.collect(), idle: Vec::new(), last: Vec::new() }
+    }
+
+    pub(crate) fn misses_a_goal(&self) -> bool {
+        self.goals().iter().any(|goal| goal.met() == Some(false))
+    }
+
+    fn cell(&self, contestant: Contestant, subscribers: usize) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.contestant == contestant && cell.subscribers == subscribers)
+    }
+
+    /// What a message costs a contestant, as a multiple of what it costs another in front of the same crowd.
+    fn times(&self, one: Contestant, other: Contestant, crowd: usize, pace: Pace) -> Option<f64> {
+        Some(self.cell(one, crowd)?.cost(pace)? / self.cell(other, crowd)?.cost(pace)?)
+    }
+
+    /// What a message costs with a mixed crowd, as a multiple of what it costs with version 1 alone and with AHP alone.
+    fn mixed(&self, crowd: usize, pace: Pace) -> [Option<f64>; 2] {
+        [Contestant::Grove, Contestant::GroveAhp].map(|pure| self.times(Contestant::GroveMixed, pure, crowd, pace))
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let cells = self.cells.iter().map(|cell| {
+            json!({
+                "contestant": cell.contestant,
+                "subscribers": cell.subscribers,
+                "messagesPerCpuSecond": cell.per_cpu_second(),
+                "messagesPerSecond": cell.per_second(),
+                "bytesPerMessage": cell.median_of(|run| run.bytes_per_message),
+                "residentBytes": cell.median_of(|run| run.memory.resident_bytes as f64),
+                "peakBytes": cell.median_of(|run| run.memory.peak_bytes as f64),
+                "fanoutP50Ms": cell.latency(|run| run.p50_ms),
+                "fanoutP99Ms": cell.latency(|run| run.p99_ms),
+                "pacedCpuSecondsPerMessage": cell.cost(Pace::Paced),
+                "pacedDeltasPerSecond": cell.paced_median(|run| run.deltas_per_second),
+                "runs": cell.throughput,
+                "pacedRuns": cell.paced,
+            })
+        });
+        let mixed = CROWDS.map(|crowd| {
+            let [v1, ahp] = self.mixed(crowd, Pace::Full);
+            let [paced_v1, paced_ahp] = self.mixed(crowd, Pace::Paced);
+            json!({
+                "subscribers": crowd,
+                "timesVersion1": v1,
+                "timesAhp": ahp,
+                "pacedTimesVersion1": paced_v1,
+                "pacedTimesAhp": paced_ahp,
+            })
+        });
+        let idle = self.idle.iter().map(|(who, bytes)| json!({ "contestant": who, "bytesPerConnection": bytes }));
+        let last = self.last.iter().map(|(who, clients, milliseconds)| {
+            json!({
+                "contestant": who,
+                "clients": clients,
+                "medianMs": median(milliseconds),
+                "maxMs": milliseconds.iter().copied().reduce(f64::max),
+            })
+        });
+        let goals = self.goals().into_iter().map(|goal| {
+            let bound = match goal.bound {
+                Bound::AtMost(most) => json!({ "atMost": most }),
+                Bound::AtLeast(least) => json!({ "atLeast": least }),
+            };
+            json!({ "what": goal.what, "bound": bound, "figure": goal.figure, "met": goal.met() })
+        });
+        json!({
+            "cells": cells.collect::<Vec<_>>(),
+            "mixed": mixed,
+            "idle": idle.collect::<Vec<_>>(),
+            "lastClient": last.collect::<Vec<_>>(),
+            "goals": goals.collect::<Vec<_>>(),
+        })
+    }
+}
