@@ -2,29 +2,51 @@
 
 CARGO ?= cargo
 STEP := ./tools/step
+PAGE := web/dist/index.html
+BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run test setup fmt fuzz test-pi bench-fanout bench-reduce bench-log
+.PHONY: help run test setup setup-test web types fmt fuzz test-pi test-copilot bench-fanout bench-reduce bench-log
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: setup ## Install what is missing, build Grove and start it
+run: setup $(PAGE) ## Install what is missing, build Grove with its page and start it
 	$(CARGO) build --release -p grove
 	@$(CARGO) run --release --quiet -p grove -- serve
 
-test: setup ## Everything that must hold: format, lints, licences, tests, documentation
+test: setup-test ## Everything that must hold: format, lints, licences, tests, documentation, the page in a browser
 	@$(STEP) format   $(CARGO) fmt --all --check
 	@$(STEP) licences ./tools/licences
+	@$(STEP) page     $(MAKE) --no-print-directory $(PAGE)
+	@$(STEP) check    npm --prefix web run --silent check
+	@$(STEP) unit     npm --prefix web test --silent
+	@$(STEP) types    ./tools/types check
 	@$(STEP) clippy   $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@$(STEP) tests    $(CARGO) test --workspace --all-targets --locked
 	@$(STEP) examples $(CARGO) test --workspace --doc --locked
 	@$(STEP) docs     env RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	@$(STEP) browser  env GROVE_BIN="$(BUILT)/debug/grove" npm --prefix web run --silent e2e
 
 setup: ## Install what building needs and the machine lacks
-	@./tools/setup
+	@./tools/setup build
+
+setup-test: ## The same for testing
+	@./tools/setup build test
+
+web: $(PAGE) ## Build the page (needs node and npm)
+
+$(PAGE): web/node_modules/.package-lock.json $(shell find web/src web/index.html web/*.ts web/*.js -type f 2>/dev/null)
+	cd web && npm run --silent build
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+
+types: ## Write the page's types anew from the host's
+	./tools/types write
 
 fmt: ## Format the code
 	$(CARGO) fmt --all
+	cd web && npm run --silent format
 
 fuzz: ## Fuzz every parser for a minute each (needs a nightly toolchain and cargo-fuzz)
 	./tools/fuzz 60
@@ -33,7 +55,11 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	$(CARGO) build -p grove
 	timeout --kill-after=5 600 ./tools/test-pi
 
-bench-fanout: ## Measure how one session reaches many subscribers (with peers; about 5 minutes)
+test-copilot: ## Run the real Copilot CLI as a client, offline (needs node, npm, python3 and tmux; at most 5 minutes)
+	$(CARGO) build -p grove
+	timeout --kill-after=5 300 ./tools/test-copilot
+
+bench-fanout: ## Measure how one session reaches many subscribers (with peers; about 8 minutes)
 	$(CARGO) build --release -p grove
 	$(CARGO) run --release -p grove-bench-fanout -- --peers
 
