@@ -1,4 +1,4 @@
-//! The working directory: what may be seen of the file system, looking at it, watching it.
+//! The working directory: what may be seen of the file system, looking at it, watching it, and running programs in it.
 //!
 //! # What this crate owns
 //!
@@ -9,11 +9,14 @@
 //! - [`local_path`], [`file_uri`]: from `file:` URIs to paths and back.
 //! - [`FileError`]: why something is not shown. Of what lies outside the roots it never tells whether it exists.
 //!
-//! Pseudo-terminals, process groups and git will live here too.
+//! - [`Process`]: a program in a process group of its own, which is ended for sure, with all that it started.
+//! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest of their output.
+//!
+//! Git will live here too.
 //!
 //! # What it never does
 //!
-//! It knows no protocol and no session, never writes, and starts no task: what has to run is given to the caller.
+//! It knows no protocol and no session, writes no file, and starts no task: what has to run is given to the caller.
 //!
 //! # Example
 //!
@@ -40,11 +43,15 @@ mod content_type;
 mod error;
 mod look;
 mod policy;
+mod process;
+mod terminal;
 mod uri;
 mod watch;
 
 pub use error::FileError;
 pub use look::{Content, Entry, Kind, Links, Resolved, list, read, resolve};
 pub use policy::{Access, Policy, Roots};
+pub use process::{Exit, Process, ProcessError, Program, inherit_nothing, inherited_environment};
+pub use terminal::{Output, Screen, Terminal, TerminalError, TerminalLimits, TerminalRequest, TerminalSize, Terminals};
 pub use uri::{file_uri, local_path};
 pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher};

@@ -1,8 +1,12 @@
-//! What may be seen of a working directory, how it is looked at, and how it is watched.
+//! What may be seen of a working directory, how it is looked at, how it is watched, and what runs in it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod look;
 mod place;
 mod policy;
+#[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(target_os = "linux")]
 mod watch;

@@ -1,0 +1,228 @@
+//! A program and everything that it started, ended together.
+//!
+//! The program's number is the name of its group. The system gives that number away again once the program was waited
+//! for and its group is empty, and a signal to the group would then hit somebody else. So the program is looked at
+//! without being waited for (it stays as a zombie) until nothing of its group is left.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{Exit, ProcessError};
+
+/// How often to look where the system does not call.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long the system may take to bury what was killed.
+const BURIAL: Duration = Duration::from_secs(5);
+
+/// What belongs to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The process group that it leads.
+    Group,
+    /// The process session that it leads, with a group for each job of a shell.
+    Session,
+}
+
+/// A program that leads a group or session. Dropping it kills all of it.
+#[derive(Debug)]
+pub(crate) struct Group {
+    id: Pid,
+    scope: Scope,
+    /// Readable when the leader has ended. Where the system has no such thing, we look again and again.
+    bell: Option<AsyncFd<OwnedFd>>,
+    exit: Option<Exit>,
+    /// The leader was waited for: its number is no longer ours.
+    buried: bool,
+}
+
+impl Group {
+    /// Of a child that leads its own group or session. It must be called inside a runtime.
+    pub(crate) fn new(leader: &Child, scope: Scope) -> io::Result<Self> {
+        let id = i32::try_from(leader.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { id, scope, bell: bell(id), exit: None, buried: false })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.id.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// How the leader ended. Others of its group may go on. A call that is dropped loses nothing.
+    pub(crate) async fn exited(&mut self) -> Exit {
+        loop {
+            if let Some(exit) = self.look() {
+                return exit;
+            }
+            match &self.bell {
+                Some(bell) => match bell.readable().await {
+                    Ok(mut rung) => rung.clear_ready(),
+                    Err(_) => self.bell = None,
+                },
+                None => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Ends what is left, however much it resists: SIGTERM, `grace`, SIGKILL. Afterwards nothing of it is there.
+    pub(crate) async fn end(&mut self, grace: Duration) -> Result<Exit, ProcessError> {
+        if !self.is_gone() {
+            self.signal(Signal::TERM);
+            self.gone(grace).await;
+        }
+        // Also where nothing seems to be left: not every system lets us see.
+        self.signal(Signal::KILL);
+        let deadline = Instant::now() + BURIAL;
+        while !self.gone(PAUSE).await {
+            if Instant::now() > deadline {
+                return Err(ProcessError::Survived { id: self.id() });
+            }
+            self.signal(Signal::KILL);
+        }
+        self.bury();
+        Ok(self.exit.unwrap_or_default())
+    }
+
+    /// Waits until nothing is left, and says whether that came to be.
+    async fn gone(&mut self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        if timeout_at(deadline, self.exited()).await.is_err() {
+            return false;
+        }
+        while !self.is_gone() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            sleep(PAUSE.min(left)).await;
+        }
+        true
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.buried || (self.look().is_some() && self.living().is_empty())
+    }
+
+    /// Whether the leader has ended, without waiting for it.
+    fn look(&mut self) -> Option<Exit> {
+        if self.exit.is_none() {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+            self.exit = match rustix::process::waitid(WaitId::Pid(self.id), options) {
+                Ok(status) => status.as_ref().map(Exit::from),
+                Err(Errno::INTR) => None,
+                // Somebody else waited for it.
+                Err(_) => Some(Exit::default()),
+            };
+        }
+        self.exit
+    }
+
+    fn signal(&self, signal: Signal) {
+        if self.buried {
+            return;
+        }
+        // It fails where nothing is left, which is what is wanted.
+        rustix::process::kill_process_group(self.id, signal).ok();
+        if self.scope == Scope::Session {
+            for group in self.living().into_iter().filter(|group| *group != self.id) {
+                rustix::process::kill_process_group(group, signal).ok();
+            }
+        }
+    }
+
+    /// The groups in which something lives that belongs to the leader. Where that cannot be told, it is as if there
+    /// were none.
+    fn living(&self) -> HashSet<Pid> {
+        let id = self.id.as_raw_nonzero().get();
+        living_processes()
+            .filter(|process| match self.scope {
+                Scope::Group => process.group == id,
+                Scope::Session => process.session == id,
+            })
+            .filter_map(|process| Pid::from_raw(process.group))
+            .collect()
+    }
+
+    /// Waits for the leader, which has ended, and so gives its number back.
+    fn bury(&mut self) {
+        let waited = rustix::process::waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        self.buried = !matches!(waited, Ok(None) | Err(Errno::INTR));
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.buried {
+            return;
+        }
+        self.signal(Signal::KILL);
+        self.bury();
+        if !self.buried {
+            // It is dying, which takes a moment that nobody should have to wait for here.
+            let id = self.id;
+            let wait = move || rustix::process::waitid(WaitId::Pid(id), WaitIdOptions::EXITED).is_ok();
+            std::thread::Builder::new().name("burial".to_owned()).spawn(wait).ok();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn bell(id: Pid) -> Option<AsyncFd<OwnedFd>> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    let descriptor = pidfd_open(id, PidfdFlags::empty()).ok()?;
+    // The constructors that took this one's place are unsafe, since they are given any descriptor at all. This one is
+    // owned.
+    #[allow(deprecated, reason = "sound for a descriptor that is owned, and there is no other without `unsafe`")]
+    AsyncFd::with_interest(descriptor, tokio::io::Interest::READABLE).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bell(_id: Pid) -> Option<AsyncFd<OwnedFd>> {
+    None
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct LivingProcess {
+    group: i32,
+    session: i32,
+}
+
+/// Every process that has not ended. Of a system without `/proc` nothing is known.
+fn living_processes() -> impl Iterator<Item = LivingProcess> {
+    let folder = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folder
+        .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
+        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
+        .filter_map(|stat| read_stat(&stat))
+}
+
+/// Reads a line of `/proc/PID/stat`, of which nothing is told where the process has ended.
+fn read_stat(stat: &str) -> Option<LivingProcess> {
+    // The program's name is in brackets, and may hold any of them itself.
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let state = fields.next()?;
+    let _parent = fields.next()?;
+    let (group, session) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    (!matches!(state, "Z" | "X")).then_some(LivingProcess { group, session })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_does_not_hide_a_process() {
+        let living = read_stat("12 (a) S 1 (b) R 1 34 56 0 -1 4194560").unwrap();
+        assert_eq!(living, LivingProcess { group: 34, session: 56 });
+        assert_eq!(read_stat("12 (sh) Z 1 34 56 0 -1"), None, "it has ended");
+        assert_eq!(read_stat(""), None);
+    }
+}

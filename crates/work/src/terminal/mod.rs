@@ -1,0 +1,342 @@
+//! Commands on pseudo-terminals, as agents ask for them.
+//!
+//! [`Terminals`] knows those of one asker by their ids, and bounds how many there are. Each [`Terminal`] comes with a
+//! future ([`Screen::run`]) that has to run somewhere: it reads what the command shows, so that a command whose output
+//! nobody asks for never waits. What is kept are the newest bytes.
+
+mod output;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use self::output::Kept;
+use crate::process::{Exit, Group, ProcessError, Program, Scope, inherit_nothing};
+
+/// A command that is to be run on a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalRequest {
+    pub program: Program,
+    /// How many bytes of output are kept; without it, as many as the limits allow.
+    pub output_bytes: Option<usize>,
+    pub size: TerminalSize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TerminalSize {
+    pub rows: u16,
+    pub columns: u16,
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
+/// What a terminal showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The newest of it, cut where a character begins.
+    pub text: String,
+    /// Something is missing before it.
+    pub truncated: bool,
+    /// Where the command has ended, this is all of its output.
+    pub exit: Option<Exit>,
+}
+
+/// The bounds of an asker's terminals. What happens beyond each is said beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct TerminalLimits {
+    /// Terminals that are not released; another one is refused.
+    pub terminals: usize,
+    /// Bytes of output of one terminal; the newest are kept.
+    pub output_bytes: usize,
+    /// How long a command that is killed may take before it is killed for good.
+    pub grace: Duration,
+}
+
+impl Default for TerminalLimits {
+    fn default() -> Self {
+        Self { terminals: 64, output_bytes: 1 << 20, grace: Duration::from_secs(1) }
+    }
+}
+
+/// Why there is no such terminal.
+#[derive(Debug, thiserror::Error)]
+pub enum TerminalError {
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error("no more than {limit} terminals can be open at a time: release some")]
+    TooMany { limit: usize },
+    #[error("there is no terminal {0}: it was released, or never made")]
+    Unknown(String),
+    #[error("the system gives no pseudo-terminal: {0}")]
+    Open(io::Error),
+}
+
+/// How long after its end a command's last words may take through the terminal, where something that it left behind
+/// keeps that open.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+const CHUNK_BYTES: usize = 16 << 10;
+/// What a program is told of a terminal of which we know nothing else.
+const KIND: (&str, &str) = ("TERM", "xterm-256color");
+
+/// The terminals of one asker. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Terminals {
+    limits: TerminalLimits,
+    table: Arc<Mutex<BTreeMap<String, Terminal>>>,
+    made: Arc<AtomicU64>,
+}
+
+/// A command on a terminal. Clones are the same. When it was released and the last clone is dropped, so is its output.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    id: String,
+    kept: Arc<Mutex<Kept>>,
+    /// Closed when nobody has the terminal any longer.
+    wish: watch::Sender<Wish>,
+    /// Closed when the screen is gone.
+    stage: watch::Receiver<Stage>,
+}
+
+/// How far a command has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Ended(Exit),
+}
+
+/// What is to become of a command. It only ever grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    Run,
+    Kill,
+    Release,
+}
+
+/// What must [`run`](Screen::run) for a terminal to show anything. Dropped, it kills the command.
+#[derive(Debug)]
+pub struct Screen {
+    master: AsyncFd<OwnedFd>,
+    group: Group,
+    grace: Duration,
+    kept: Arc<Mutex<Kept>>,
+    wish: watch::Receiver<Wish>,
+    stage: watch::Sender<Stage>,
+}
+
+impl Terminals {
+    pub fn new(limits: TerminalLimits) -> Self {
+        Self { limits, table: Arc::default(), made: Arc::default() }
+    }
+
+    /// Starts a command on a terminal of its own. It must be called inside a runtime.
+    pub fn create(&self, request: &TerminalRequest) -> Result<(Terminal, Screen), TerminalError> {
+        let limit = self.limits.terminals;
+        if self.table().len() >= limit {
+            return Err(TerminalError::TooMany { limit });
+        }
+        let (master, group) = start(&request.program, request.size)?;
+        let bytes = request.output_bytes.unwrap_or(usize::MAX).min(self.limits.output_bytes);
+        let (stage, its_stage) = watch::channel(Stage::Running);
+        let (wish, its_wish) = watch::channel(Wish::Run);
+        let kept = Arc::new(Mutex::new(Kept::new(bytes)));
+        let screen = Screen { master, group, grace: self.limits.grace, kept: Arc::clone(&kept), wish: its_wish, stage };
+        let id = format!("terminal-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1);
+        let terminal = Terminal { id: id.clone(), kept, wish, stage: its_stage };
+        let mut table = self.table();
+        // Others may have been made in the meantime.
+        if table.len() >= limit {
+            return Err(TerminalError::TooMany { limit });
+        }
+        table.insert(id, terminal.clone());
+        Ok((terminal, screen))
+    }
+
+    pub fn get(&self, id: &str) -> Result<Terminal, TerminalError> {
+        self.table().get(id).cloned().ok_or_else(|| TerminalError::Unknown(id.to_owned()))
+    }
+
+    /// Ends a terminal's command and all that it started, and forgets the terminal. It returns when they are gone.
+    pub async fn release(&self, id: &str) -> Result<(), TerminalError> {
+        let terminal = self.table().remove(id).ok_or_else(|| TerminalError::Unknown(id.to_owned()))?;
+        terminal.wish(Wish::Release);
+        terminal.gone().await;
+        Ok(())
+    }
+
+    /// The same for all of them.
+    pub async fn release_all(&self) {
+        let terminals = std::mem::take(&mut *self.table());
+        for terminal in terminals.values() {
+            terminal.wish(Wish::Release);
+        }
+        for terminal in terminals.values() {
+            terminal.gone().await;
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, BTreeMap<String, Terminal>> {
+        locked(&self.table)
+    }
+}
+
+impl Terminal {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What it has shown so far.
+    pub fn output(&self) -> Output {
+        // In this order: once the command has ended, nothing is added.
+        let exit = self.exit();
+        let (text, truncated) = locked(&self.kept).text(exit.is_none());
+        Output { text, truncated, exit }
+    }
+
+    pub async fn wait_for_exit(&self) -> Exit {
+        let mut stage = self.stage.clone();
+        match stage.wait_for(|stage| *stage != Stage::Running).await.as_deref() {
+            Ok(Stage::Ended(exit)) => *exit,
+            // The screen was dropped, and the command with it.
+            _ => Exit::default(),
+        }
+    }
+
+    /// Ends the command, and says how it ended. The output can still be read.
+    pub async fn kill(&self) -> Exit {
+        self.wish(Wish::Kill);
+        self.wait_for_exit().await
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        match *self.stage.borrow() {
+            Stage::Ended(exit) => Some(exit),
+            Stage::Running => self.stage.has_changed().is_err().then(Exit::default),
+        }
+    }
+
+    fn wish(&self, wish: Wish) {
+        self.wish.send_if_modified(|wished| {
+            let grows = wish > *wished;
+            *wished = wish.max(*wished);
+            grows
+        });
+    }
+
+    async fn gone(&self) {
+        let mut stage = self.stage.clone();
+        while stage.changed().await.is_ok() {}
+    }
+}
+
+// Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Screen {
+    /// Runs until the terminal is released.
+    pub async fn run(mut self) {
+        let exit = self.show().await;
+        self.stage.send_replace(Stage::Ended(exit));
+        // What the command left behind goes on until the terminal is released, or nobody has it any longer.
+        self.wish.wait_for(|wish| *wish == Wish::Release).await.map(drop).ok();
+        self.group.end(self.grace).await.ok();
+    }
+
+    /// Reads what the command shows, until it has ended or is killed.
+    async fn show(&mut self) -> Exit {
+        let (group, wish, grace) = (&mut self.group, &mut self.wish, self.grace);
+        let life = async move {
+            tokio::select! {
+                exit = group.exited() => return exit,
+                wish = wish.wait_for(|wish| *wish != Wish::Run) => drop(wish),
+            }
+            group.end(grace).await.unwrap_or_default()
+        };
+        let mut life = std::pin::pin!(life);
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut open = true;
+        let mut ended: Option<(Exit, Instant)> = None;
+        loop {
+            let last_words = ended.map(|(_, until)| until);
+            tokio::select! {
+                read = read(&self.master, &mut chunk), if open => match read {
+                    Ok(bytes) if bytes > 0 => locked(&self.kept).push(&chunk[..bytes]),
+                    _ => open = false,
+                },
+                exit = &mut life, if ended.is_none() => ended = Some((exit, Instant::now() + LAST_WORDS)),
+                () = until(last_words) => open = false,
+            }
+            if let Some((exit, _)) = ended
+                && !open
+            {
+                return exit;
+            }
+        }
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn read(master: &AsyncFd<OwnedFd>, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        let mut ready = master.readable().await?;
+        match rustix::io::read(master.get_ref(), &mut *chunk) {
+            Ok(bytes) => return Ok(bytes),
+            Err(Errno::AGAIN) => ready.clear_ready(),
+            Err(Errno::INTR) => {}
+            // Nothing has the other end open any longer.
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Starts a program as the leader of a session whose terminal is a new one.
+fn start(program: &Program, size: TerminalSize) -> Result<(AsyncFd<OwnedFd>, Group), TerminalError> {
+    let mut command = program.command()?;
+    let (name, value) = KIND;
+    if !program.env.contains_key(name) {
+        command.env(name, value);
+    }
+    let (pty, pts) = pty_process::blocking::open().map_err(open_error)?;
+    pty.resize(pty_process::Size::new(size.rows, size.columns)).map_err(open_error)?;
+    let master = OwnedFd::from(pty);
+    let flags = rustix::fs::fcntl_getfl(&master).map_err(|errno| TerminalError::Open(errno.into()))?;
+    rustix::fs::fcntl_setfl(&master, flags | OFlags::NONBLOCK).map_err(|errno| TerminalError::Open(errno.into()))?;
+    #[allow(deprecated, reason = "sound for a descriptor that is owned, and there is no other without `unsafe`")]
+    let master = AsyncFd::with_interest(master, Interest::READABLE).map_err(TerminalError::Open)?;
+
+    inherit_nothing();
+    let child = pty_process::blocking::Command::from(command).spawn(pts).map_err(|error| match error {
+        pty_process::Error::Io(error) => ProcessError::start(program, error),
+        pty_process::Error::Rustix(errno) => ProcessError::start(program, errno.into()),
+    })?;
+    let group = Group::new(&child, Scope::Session).map_err(|error| ProcessError::start(program, error))?;
+    Ok((master, group))
+}
+
+fn open_error(error: pty_process::Error) -> TerminalError {
+    TerminalError::Open(match error {
+        pty_process::Error::Io(error) => error,
+        pty_process::Error::Rustix(errno) => errno.into(),
+    })
+}

@@ -1,0 +1,107 @@
+//! The newest of what a terminal showed.
+
+use std::collections::VecDeque;
+
+/// Bytes, of which the newest are kept.
+#[derive(Debug)]
+pub(super) struct Kept {
+    bytes: VecDeque<u8>,
+    limit: usize,
+    truncated: bool,
+}
+
+impl Kept {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { bytes: VecDeque::new(), limit, truncated: false }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let over = self.bytes.len().saturating_sub(self.limit);
+        if over > 0 {
+            self.truncated = true;
+            self.bytes.drain(..over);
+        }
+    }
+
+    /// The kept bytes as text, never longer than the limit, and whether something is missing before it. While more may
+    /// come, a character that has only half arrived waits for its other half.
+    pub(super) fn text(&mut self, more_may_come: bool) -> (String, bool) {
+        let mut bytes: &[u8] = self.bytes.make_contiguous();
+        if self.truncated {
+            bytes = &bytes[bytes.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
+        }
+        if more_may_come {
+            bytes = &bytes[..bytes.len() - half_character(bytes)];
+        }
+        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        // What is no text grows when it is replaced.
+        let over = text.len().saturating_sub(self.limit);
+        if over > 0 {
+            let cut = (over..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            text.drain(..cut);
+        }
+        (text, self.truncated || over > 0)
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// How many bytes at the end begin a character that is not complete.
+fn half_character(bytes: &[u8]) -> usize {
+    // The longest character has four bytes.
+    (1..=bytes.len().min(3))
+        .map(|length| &bytes[bytes.len() - length..])
+        .find(|tail| !is_continuation(tail[0]))
+        .filter(|tail| std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none()))
+        .map_or(0, <[u8]>::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(limit: usize, pieces: &[&[u8]]) -> Kept {
+        let mut kept = Kept::new(limit);
+        for piece in pieces {
+            kept.push(piece);
+        }
+        kept
+    }
+
+    #[test]
+    fn the_newest_bytes_are_kept() {
+        assert_eq!(kept(5, &[b"hello"]).text(true), ("hello".to_owned(), false));
+        assert_eq!(kept(5, &[b"hello", b" world"]).text(true), ("world".to_owned(), true));
+        assert_eq!(kept(0, &[b"x"]).text(true), (String::new(), true));
+    }
+
+    #[test]
+    fn a_cut_never_halves_a_character() {
+        for limit in 0..16 {
+            let (text, truncated) = kept(limit, &["aä€😀b".as_bytes()]).text(true);
+            assert!("aä€😀b".ends_with(&text) && text.len() <= limit, "{limit}: {text}");
+            assert_eq!(truncated, limit < "aä€😀b".len());
+        }
+    }
+
+    #[test]
+    fn half_a_character_waits_for_the_rest() {
+        let smile = "😀".as_bytes();
+        for half in 1..4 {
+            let mut kept = kept(100, &[b"a", &smile[..half]]);
+            assert_eq!(kept.text(true).0, "a");
+            assert_eq!(kept.text(false).0, "a\u{fffd}");
+            kept.push(&smile[half..]);
+            assert_eq!(kept.text(true).0, "a😀");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_does_not_pass_the_limit() {
+        let (text, truncated) = kept(10, &[&[0xff; 8]]).text(true);
+        assert_eq!((text.as_str(), truncated), ("\u{fffd}\u{fffd}\u{fffd}", true));
+    }
+}
