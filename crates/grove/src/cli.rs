@@ -141,6 +141,9 @@ pub(crate) enum Command {
     ///
     /// For bash: `grove completions bash > ~/.local/share/bash-completion/completions/grove`
     Completions { shell: clap_complete::Shell },
+    /// Hold an agent's stdio, so that its turn outlives the host: what a host runs, with its options on stdin
+    #[command(hide = true)]
+    AgentShim,
 }
 
 #[derive(Debug, Subcommand)]

@@ -62,6 +62,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Inspect(args) => commands::inspect::run(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
+        Command::AgentShim => commands::agent_shim::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

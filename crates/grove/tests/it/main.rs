@@ -34,6 +34,7 @@ mod reconnect;
 mod refusals;
 mod run;
 mod sessions;
+mod shim;
 mod support;
 mod terminal;
 mod ticket;

@@ -1,0 +1,84 @@
+//! The folder of a shim: who may enter it, and what lies in it.
+//!
+//! - `socket`: where the shim listens.
+//! - `lock`: locked for as long as the shim runs.
+//! - `stderr.log`, `stderr.old.log`: what the agent said on stderr, the newest of it.
+//! - `shim.log`: why the shim itself failed, if it did.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixStream;
+
+use crate::ShimError;
+
+pub(crate) const SHIM_LOG: &str = "shim.log";
+pub(crate) const LOG: &str = "stderr.log";
+pub(crate) const OLD_LOG: &str = "stderr.old.log";
+const SOCKET: &str = "socket";
+const LOCK: &str = "lock";
+
+/// The longest path that every system takes for a socket, with some room.
+const ADDRESS_BYTES: usize = 100;
+
+/// Where a socket is, in a form that the system takes.
+#[derive(Debug)]
+pub(crate) struct Address {
+    pub(crate) path: PathBuf,
+    /// The path leads through this one.
+    _folder: Option<File>,
+}
+
+impl Address {
+    pub(crate) fn of(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(SOCKET);
+        if path.as_os_str().as_bytes().len() <= ADDRESS_BYTES || !cfg!(target_os = "linux") {
+            return Ok(Self { path, _folder: None });
+        }
+        let opened = File::open(folder)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())).join(SOCKET);
+        Ok(Self { path, _folder: Some(opened) })
+    }
+}
+
+/// Makes the folder, where it is missing, and sees that nobody else can enter it.
+pub(crate) fn make_private(folder: &Path) -> Result<(), ShimError> {
+    let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    let found = fs::symlink_metadata(folder).map_err(failed)?;
+    let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
+    if ours { Ok(()) } else { Err(ShimError::NotPrivate { path: folder.to_owned() }) }
+}
+
+/// The lock of the shim that runs here: it ends with the process.
+pub(crate) fn lock(folder: &Path) -> Result<File, ShimError> {
+    let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
+    let file = create(&folder.join(LOCK)).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(ShimError::InUse { folder: folder.to_owned() }),
+        Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// Opens a file that only its owner can read, to append to.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+/// A file to write and read that has no name, and so ends with whoever has it open.
+pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
+    let path = folder.join("spool");
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// Whether the other end of a connection runs as our user.
+pub(crate) fn is_ours(stream: &UnixStream) -> bool {
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
+}

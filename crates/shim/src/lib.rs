@@ -1,0 +1,41 @@
+//! A small process that holds an agent's stdio, so that a running turn outlives a restart or an upgrade of the host.
+//!
+//! # What this crate owns
+//!
+//! - [`run`]: the shim itself, which `grove agent-shim` runs with the [`ShimOptions`] that a host gives it. It starts the
+//!   agent in a process group of its own, numbers and stores the agent's lines, and gives them to whichever host is
+//!   connected; lines go to the agent exactly once. It ends with its agent's group, never before it.
+//! - [`ShimStream`]: the host's side. [`start`](ShimStream::start) a shim, or [`attach`](ShimStream::attach) to one that
+//!   is running; [`ShimReader`] and [`ShimWriter`] are its halves.
+//! - [`stderr_tail`]: the end of what the agent said on stderr.
+//! - [`ShimError`]: what went wrong, on either side.
+//!
+//! # What it never does
+//!
+//! It does not look into lines: what agents and hosts say to one another is theirs. It needs nothing of the host's
+//! data, so that a shim of an older version goes on working beside a newer host.
+//!
+//! # Numbers
+//!
+//! The agent's lines are numbered from 1, and its end has the last number. A host acknowledges a number when it will
+//! never ask for it again; a host that comes back asks for the first number that it has not dealt with. Lines to the
+//! agent are numbered from 1 as well. The shim says up to which number it has *taken* them: those reach the agent, and
+//! those behind it were never seen and are to be written again.
+
+mod error;
+mod folder;
+mod log;
+mod options;
+mod run;
+mod spool;
+mod start;
+mod stream;
+mod wire;
+
+pub use error::ShimError;
+pub use log::stderr_tail;
+pub use options::{ShimLimits, ShimOptions};
+pub use run::run;
+pub use start::ShimProgram;
+pub use stream::{FromAgent, ShimReader, ShimStream, ShimWriter};
+pub use wire::{AgentEnd, EndReason};

@@ -1,0 +1,151 @@
+//! The agent, as the shim has it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use grove_work::{Exit, Process, ProcessError, Program};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// How long what an agent left behind may take to end when it is asked to.
+const LEFTOVERS: Duration = Duration::from_millis(500);
+
+/// The agent and its stdio. Its process is in a task of its own, so that ending it, which takes its time, keeps nobody.
+#[derive(Debug, Default)]
+pub(super) struct Agent {
+    /// There is none where it could not be started.
+    pub(super) id: Option<u32>,
+    pub(super) stdin: Stdin,
+    pub(super) stdout: Option<ChildStdout>,
+    pub(super) stderr: Option<ChildStderr>,
+    end: Option<oneshot::Sender<Duration>>,
+    /// Until nothing is left of its group.
+    pub(super) life: Option<Life>,
+}
+
+pub(super) type Life = JoinHandle<Result<Exit, ProcessError>>;
+
+/// Lines on their way to the agent.
+#[derive(Debug, Default)]
+pub(super) struct Stdin {
+    pipe: Option<ChildStdin>,
+    lines: VecDeque<Bytes>,
+    waiting: usize,
+    /// It closes behind the last line.
+    closing: bool,
+}
+
+impl Agent {
+    pub(super) fn start(program: &Program) -> Result<Self, ProcessError> {
+        let mut process = Process::start(program)?;
+        let (end, told) = oneshot::channel();
+        Ok(Self {
+            id: Some(process.id()),
+            stdin: Stdin { pipe: process.stdin.take(), ..Stdin::default() },
+            stdout: process.stdout.take(),
+            stderr: process.stderr.take(),
+            end: Some(end),
+            life: Some(tokio::spawn(live(process, told))),
+        })
+    }
+
+    /// Ends it: its stdin closes, and it has `grace` twice before it is killed. Only the first call counts.
+    pub(super) fn end(&mut self, grace: Duration) {
+        self.stdin.close();
+        if let Some(end) = self.end.take() {
+            end.send(grace).ok();
+        }
+    }
+}
+
+/// Waits until nothing is left of the agent's group, or for ever where that was told already. A call that is dropped
+/// loses nothing.
+pub(super) async fn ended(life: &mut Option<Life>) -> Result<Exit, ProcessError> {
+    let Some(running) = life else { return std::future::pending().await };
+    // The task neither panics nor is aborted.
+    let exit = running.await.unwrap_or_else(|_| Ok(Exit::default()));
+    *life = None;
+    exit
+}
+
+async fn live(mut process: Process, told: oneshot::Receiver<Duration>) -> Result<Exit, ProcessError> {
+    let grace = tokio::select! {
+        _ = process.wait() => LEFTOVERS,
+        grace = told => grace.unwrap_or_default(),
+    };
+    process.end(grace).await
+}
+
+impl Stdin {
+    /// How many bytes wait for the agent.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Takes a line. For an agent that does not listen any longer it is lost, like all that is written to such a one.
+    pub(super) fn push(&mut self, line: Bytes) {
+        if self.pipe.is_none() || self.closing {
+            return;
+        }
+        self.waiting += line.len() + 1;
+        self.lines.push_back(line);
+        self.lines.push_back(Bytes::from_static(b"\n"));
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+        if self.lines.is_empty() {
+            self.pipe = None;
+        }
+    }
+
+    /// Writes a piece of what waits, or waits for there to be something. A call that is dropped loses nothing.
+    pub(super) async fn write(&mut self) {
+        let (Some(pipe), Some(line)) = (&mut self.pipe, self.lines.front_mut()) else {
+            return std::future::pending().await;
+        };
+        match pipe.write(line).await {
+            Ok(bytes) => {
+                line.advance(bytes);
+                self.waiting -= bytes;
+                while self.lines.front().is_some_and(Bytes::is_empty) {
+                    self.lines.pop_front();
+                }
+                if self.closing && self.lines.is_empty() {
+                    self.pipe = None;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Nobody reads it any longer.
+            Err(_) => {
+                self.pipe = None;
+                self.lines.clear();
+                self.waiting = 0;
+            }
+        }
+    }
+}
+
+/// Reads a piece of what an agent says, or waits for ever where it said all. A call that is dropped loses nothing.
+pub(super) async fn read(pipe: &mut Option<impl AsyncReadExt + Unpin>, buffer: &mut BytesMut, most: usize) -> Heard {
+    let Some(open) = pipe else { return std::future::pending().await };
+    buffer.reserve(most);
+    match open.read_buf(buffer).await {
+        Ok(bytes) if bytes > 0 => Heard::Something,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Heard::Something,
+        _ => {
+            *pipe = None;
+            Heard::End
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Something,
+    End,
+}

@@ -1,0 +1,165 @@
+//! A host that is connected, as the shim sees it.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+
+use crate::ShimError;
+use crate::spool::{Place, Spool};
+use crate::wire::{CloseCode, Closed, Frames, FromHost, FromShim, Greeting, Hello, PROTOCOL, SMALL_BYTES, VERSION};
+
+/// How long a host may take to say who it is, and to hear why its connection ends.
+const GREETING: Duration = Duration::from_secs(10);
+/// So much is made ready to be sent.
+const OUT_BYTES: usize = 256 << 10;
+/// A buffer that had to hold more than this is not kept.
+const KEPT_BYTES: usize = 1 << 20;
+/// So much is read at once, so that nobody else waits long.
+const IN_BYTES: usize = 256 << 10;
+
+/// A host that has said what it wants, and is not heard yet.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    stream: UnixStream,
+    frames: Frames,
+    pub(super) hello: Hello,
+}
+
+/// The host whose words count.
+#[derive(Debug)]
+pub(super) struct Host {
+    stream: UnixStream,
+    frames: Frames,
+    out: BytesMut,
+    /// The lines before it were made ready to be sent.
+    place: Place,
+    told_taken: u64,
+    told_end: bool,
+}
+
+/// Greets whoever connects. Those that say nothing sensible are left alone.
+pub(super) async fn greet(mut stream: UnixStream) -> Option<Arrival> {
+    let greeting = async {
+        let mut out = BytesMut::new();
+        FromShim::Greeting(Greeting { protocol: PROTOCOL.to_owned(), version: VERSION }).encode(&mut out);
+        stream.write_all(&out).await.ok()?;
+        let mut frames = Frames::new(SMALL_BYTES);
+        let hello = loop {
+            if let Some((kind, body)) = frames.next().ok()? {
+                match FromHost::decode(kind, body).ok()? {
+                    Some(FromHost::Hello(hello)) => break hello,
+                    _ => return None,
+                }
+            }
+            frames.make_room();
+            stream.readable().await.ok()?;
+            match stream.try_read_buf(&mut frames.buffer) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        };
+        if hello.version == 0 || hello.version > VERSION {
+            let message = format!("version {} is not spoken here, {VERSION} is", hello.version);
+            let mut out = BytesMut::new();
+            FromShim::Closed(Closed { code: CloseCode::Version, message, waiting: None }).encode(&mut out);
+            stream.write_all(&out).await.ok();
+            return None;
+        }
+        Some((frames, hello))
+    };
+    let (frames, hello) = tokio::time::timeout(GREETING, greeting).await.ok()??;
+    Some(Arrival { stream, frames, hello })
+}
+
+impl Host {
+    pub(super) fn new(arrival: Arrival, limit: usize, place: Place, taken: u64) -> Self {
+        let Arrival { stream, mut frames, .. } = arrival;
+        frames.set_limit(limit);
+        Self { stream, frames, out: BytesMut::new(), place, told_taken: taken, told_end: false }
+    }
+
+    pub(super) fn say(&mut self, words: &FromShim) {
+        words.encode(&mut self.out);
+    }
+
+    /// Makes ready to be sent what there is: the end, where there is one, last.
+    pub(super) fn fill(&mut self, spool: &Spool, taken: u64, end: Option<&FromShim>) -> io::Result<()> {
+        if taken > self.told_taken && self.out.len() < OUT_BYTES {
+            self.say(&FromShim::Taken(taken));
+            self.told_taken = taken;
+        }
+        spool.read(&mut self.place, &mut self.out, OUT_BYTES)?;
+        if let Some(end) = end
+            && !self.told_end
+            && self.place.number >= spool.next()
+        {
+            self.say(end);
+            self.told_end = true;
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be read or, where something is to be sent, written.
+    pub(super) async fn ready(&self) -> io::Result<()> {
+        let interest = if self.out.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+        self.stream.ready(interest).await.map(drop)
+    }
+
+    /// Sends what can be sent without waiting.
+    pub(super) fn send(&mut self) -> Result<(), ShimError> {
+        let mut large = false;
+        while !self.out.is_empty() {
+            match self.stream.try_write(&self.out) {
+                Ok(sent) => self.out.advance(sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(ShimError::broken(error)),
+            }
+            large |= self.out.capacity() > KEPT_BYTES;
+        }
+        if large {
+            self.out = BytesMut::new();
+        }
+        Ok(())
+    }
+
+    /// Hands out what can be heard without waiting. Whole frames count also where the connection ends behind them.
+    pub(super) fn receive(&mut self, mut each: impl FnMut(FromHost) -> Result<(), ShimError>) -> Result<(), ShimError> {
+        let mut heard = 0;
+        loop {
+            while let Some((kind, body)) = self.frames.next()? {
+                if let Some(words) = FromHost::decode(kind, body)? {
+                    each(words)?;
+                }
+            }
+            if heard > IN_BYTES {
+                return Ok(());
+            }
+            self.frames.make_room();
+            match self.stream.try_read_buf(&mut self.frames.buffer) {
+                Ok(0) => return Err(ShimError::Broken),
+                Ok(bytes) => heard += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(ShimError::broken(error)),
+            }
+        }
+    }
+
+    /// Ends the connection, and says why behind all that is on its way: a host that does not know that another took
+    /// over would come back.
+    pub(super) fn close(mut self, error: &ShimError) {
+        let (code, waiting) = match error {
+            ShimError::Broken => return,
+            ShimError::TakenOver => (CloseCode::TakenOver, None),
+            ShimError::StdinFull { waiting } => (CloseCode::StdinFull, Some(*waiting)),
+            ShimError::Nonsense(_) => (CloseCode::Nonsense, None),
+            _ => (CloseCode::Other, None),
+        };
+        self.say(&FromShim::Closed(Closed { code, message: error.to_string(), waiting }));
+        tokio::spawn(async move { tokio::time::timeout(GREETING, self.stream.write_all(&self.out)).await });
+    }
+}

@@ -1,0 +1,82 @@
+//! Cutting what the agent says into lines.
+
+use bytes::{Buf, BytesMut};
+
+/// A buffer that had to hold more than this is not kept.
+const KEPT_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) buffer: BytesMut,
+    /// So much of it has no line end.
+    looked_at: usize,
+    limit: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+impl Lines {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), looked_at: 0, limit }
+    }
+
+    /// Hands out the whole lines, without their ends.
+    pub(super) fn take(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), TooLong> {
+        let mut large = false;
+        while let Some(end) = memchr::memchr(b'\n', &self.buffer[self.looked_at..]) {
+            let end = self.looked_at + end;
+            if end > self.limit {
+                return Err(TooLong);
+            }
+            each(&self.buffer[..end]);
+            self.buffer.advance(end + 1);
+            self.looked_at = 0;
+            large |= end > KEPT_BYTES;
+        }
+        self.looked_at = self.buffer.len();
+        if large {
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
+        if self.looked_at > self.limit { Err(TooLong) } else { Ok(()) }
+    }
+
+    /// What was said last, without a line end.
+    pub(super) fn rest(&mut self) -> Option<BytesMut> {
+        self.looked_at = 0;
+        let rest = self.buffer.split();
+        (!rest.is_empty()).then_some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_in_whatever_pieces_they_come() {
+        let said = b"one\n\ntwo\r\n\xff\xfe\nrest";
+        for size in 1..said.len() {
+            let mut lines = Lines::new(100);
+            let mut heard = Vec::new();
+            for piece in said.chunks(size) {
+                lines.buffer.extend_from_slice(piece);
+                lines.take(|line| heard.push(line.to_vec())).unwrap();
+            }
+            assert_eq!(heard, [&b"one"[..], b"", b"two\r", b"\xff\xfe"]);
+            assert_eq!(lines.rest().unwrap(), &b"rest"[..]);
+        }
+    }
+
+    #[test]
+    fn a_line_beyond_the_bound_is_told_as_soon_as_it_is() {
+        let mut lines = Lines::new(3);
+        lines.buffer.extend_from_slice(b"abc\nabc");
+        assert_eq!(lines.take(|_| ()), Ok(()));
+        lines.buffer.extend_from_slice(b"d");
+        assert_eq!(lines.take(|_| ()), Err(TooLong));
+        let mut lines = Lines::new(3);
+        lines.buffer.extend_from_slice(b"abcd\n");
+        assert_eq!(lines.take(|_| ()), Err(TooLong));
+    }
+}

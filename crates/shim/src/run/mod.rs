@@ -1,0 +1,437 @@
+//! The shim's process: one task that looks after the agent, the host and the clock.
+//!
+//! It reads and writes its files in that task. They lie in the system's memory unless the disk is slow, and then only
+//! this one agent waits.
+
+mod agent;
+mod host;
+mod lines;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use grove_work::{Exit, ProcessError};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use self::agent::{Agent, Heard, ended, read};
+use self::host::{Arrival, Host, greet};
+use self::lines::{Lines, TooLong};
+use crate::folder::{self, Address, is_ours};
+use crate::log::Log;
+use crate::spool::Spool;
+use crate::wire::{AgentEnd, EndReason, FromHost, FromShim, Welcome, frame_limit};
+use crate::{ShimError, ShimLimits, ShimOptions};
+
+/// So much is read of an agent's words at once.
+const CHUNK_BYTES: usize = 64 << 10;
+/// How many may stand at the door at once.
+const ARRIVALS: usize = 16;
+/// How long an agent's stdout is read after its end, where something that left its group keeps that open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a shim that was told to end waits for the host to acknowledge the agent's last words.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How long to wait before the disk is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long to wait where the system lets nobody in.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs a shim until its agent has ended and nobody needs it any longer, and says how the agent ended. It leaves the
+/// terminal and the process session that it was started in, so it must not be called in a process that leads its group.
+pub fn run(options: ShimOptions) -> Result<AgentEnd, ShimError> {
+    // What happens to the host and to its terminal does not reach it from now on.
+    rustix::process::setsid().map_err(|errno| ShimError::Io(errno.into()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ShimError::Io)?;
+    runtime.block_on(async { Ok(Shim::start(options)?.serve().await) })
+}
+
+#[derive(Debug)]
+struct Shim {
+    limits: ShimLimits,
+    door: Door,
+    agent: Agent,
+    lines: Lines,
+    spool: Spool,
+    log: Log,
+    host: Option<Host>,
+    /// Since when there is none.
+    alone_since: Instant,
+    /// The newest write of a host that was taken.
+    taken: u64,
+    /// Why the agent is being ended, where we do so.
+    ending: Option<(EndReason, String)>,
+    /// The shim was told to end.
+    told: bool,
+    exit: Option<Exited>,
+    /// When the agent's stdout is given up.
+    last_words: Option<Instant>,
+    /// The agent's end, once all that it said is in the spool. Its number is the next one.
+    end: Option<AgentEnd>,
+    end_acknowledged: bool,
+    /// When the disk is tried again.
+    retry: Option<Instant>,
+}
+
+/// Nothing is left of the agent's group.
+#[derive(Clone, Copy, Debug)]
+struct Exited {
+    exit: Option<Exit>,
+    at: Instant,
+}
+
+/// What the shim waits for.
+enum Event {
+    Arrived(Arrival),
+    HostReady,
+    Said(Heard),
+    Complained,
+    Exited(Result<Exit, ProcessError>),
+    Terminated,
+    /// Something that needs no more than to look at everything again.
+    Look,
+}
+
+impl Shim {
+    fn start(options: ShimOptions) -> Result<Self, ShimError> {
+        let ShimOptions { folder, agent, limits } = options;
+        let door = Door::open(&folder)?;
+        let now = Instant::now();
+        // That it could not be started, the host hears where it hears of every end.
+        let (agent, ending) = match Agent::start(&agent) {
+            Ok(agent) => (agent, None),
+            Err(error) => (Agent::default(), Some((EndReason::NotStarted, error.to_string()))),
+        };
+        Ok(Self {
+            limits,
+            door,
+            exit: ending.as_ref().map(|_| Exited { exit: None, at: now }),
+            agent,
+            lines: Lines::new(limits.line_bytes),
+            spool: Spool::new(&folder, limits.spool_bytes),
+            log: Log::new(&folder, limits.log_bytes),
+            host: None,
+            alone_since: now,
+            taken: 0,
+            ending,
+            told: false,
+            last_words: None,
+            end: None,
+            end_acknowledged: false,
+            retry: None,
+        })
+    }
+
+    async fn serve(mut self) -> AgentEnd {
+        let mut complaints = BytesMut::new();
+        loop {
+            self.advance();
+            if let Some(end) = self.done() {
+                return end;
+            }
+            let (deadline, reads) = (self.deadline(), self.may_read());
+            let Self { door, agent: Agent { stdin, stdout, stderr, life, .. }, lines, host, .. } = &mut self;
+            let event = tokio::select! {
+                event = door.event() => event,
+                () = ready(host.as_ref()) => Event::HostReady,
+                heard = read(stdout, &mut lines.buffer, CHUNK_BYTES), if reads => Event::Said(heard),
+                _ = read(stderr, &mut complaints, CHUNK_BYTES) => Event::Complained,
+                () = stdin.write() => Event::Look,
+                exit = ended(life) => Event::Exited(exit),
+                () = sleep_until(deadline) => Event::Look,
+            };
+            match event {
+                Event::Arrived(arrival) => self.welcome(arrival),
+                Event::HostReady => self.listen(),
+                Event::Said(heard) => self.said(heard),
+                Event::Complained => {
+                    self.log.write(&complaints);
+                    complaints.clear();
+                }
+                Event::Exited(exit) => self.exited(exit),
+                Event::Terminated => self.stop(EndReason::Told, "the shim got a signal", self.limits.grace),
+                Event::Look => {}
+            }
+        }
+    }
+
+    /// Does what can be done without waiting.
+    fn advance(&mut self) {
+        let now = Instant::now();
+        if self.host.is_none() && self.exit.is_none() && now >= self.alone_since + self.limits.alone {
+            self.stop(EndReason::Abandoned, "no host came for too long", self.limits.grace);
+        }
+        self.write(now);
+        self.hear_last_words(now);
+        self.write(now);
+        if let Some(exited) = self.exit
+            && self.end.is_none()
+            && self.agent.stdout.is_none()
+            && !self.spool.is_behind()
+        {
+            self.end = Some(self.agent_end(exited));
+        }
+        if let Some(mut host) = self.host.take() {
+            let end = self.end.clone().map(|end| FromShim::Ended { number: self.spool.next(), end });
+            let served =
+                host.fill(&self.spool, self.taken, end.as_ref()).map_err(ShimError::Io).and_then(|()| host.send());
+            self.keep(host, served);
+        }
+    }
+
+    /// Writes what the agent said. It is held, and the agent waits, until it can be written.
+    fn write(&mut self, now: Instant) {
+        if self.retry.is_none_or(|retry| now >= retry) {
+            self.retry = self.spool.write().err().map(|_| now + RETRY);
+        }
+    }
+
+    /// After the agent's end, what it said is read to its end, which does not come where something that left the
+    /// agent's group has the other end of the pipe.
+    fn hear_last_words(&mut self, now: Instant) {
+        let Some(exited) = self.exit.filter(|_| self.agent.stdout.is_some()) else { return };
+        let given_up = if self.may_read() {
+            now >= *self.last_words.get_or_insert(now + LAST_WORDS)
+        } else {
+            // Time does not count while there is no room for them.
+            self.last_words = None;
+            self.is_over(now, exited)
+        };
+        if given_up {
+            self.agent.stdout = None;
+            self.said(Heard::End);
+        }
+    }
+
+    /// How the agent ended, once nobody needs the shim any longer.
+    fn done(&self) -> Option<AgentEnd> {
+        let exited = self.exit?;
+        let done = self.end_acknowledged || self.is_over(Instant::now(), exited);
+        done.then(|| self.agent_end(exited))
+    }
+
+    fn agent_end(&self, exited: Exited) -> AgentEnd {
+        let (reason, message) = match &self.ending {
+            Some((reason, message)) => (*reason, Some(message.clone())),
+            None => (EndReason::Exited, None),
+        };
+        AgentEnd { reason, exit: exited.exit, message }
+    }
+
+    /// Whether what is left is waited for no longer.
+    fn is_over(&self, now: Instant, exited: Exited) -> bool {
+        match &self.host {
+            Some(_) => self.ends_soon() && now >= exited.at + FAREWELL,
+            None => self.ends_soon() || now >= self.alone_since.max(exited.at) + self.limits.linger,
+        }
+    }
+
+    /// Nobody will come for what is left.
+    fn ends_soon(&self) -> bool {
+        self.told || matches!(self.ending, Some((EndReason::Abandoned, _)))
+    }
+
+    /// When to look again, where nothing happens.
+    fn deadline(&self) -> Instant {
+        let alone = match (&self.host, self.exit) {
+            (Some(_), _) => None,
+            (None, None) => Some(self.alone_since + self.limits.alone),
+            (None, Some(exited)) => Some(self.alone_since.max(exited.at) + self.limits.linger),
+        };
+        let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + FAREWELL);
+        // What has passed was dealt with, and waits for something else.
+        let now = Instant::now();
+        let all = [alone, farewell, self.last_words, self.retry].into_iter().flatten();
+        all.filter(|at| *at > now).min().unwrap_or(now + RETRY)
+    }
+
+    /// Whether there is room for what the agent says.
+    fn may_read(&self) -> bool {
+        self.agent.stdout.is_some() && !self.spool.is_behind() && self.spool.bytes() < self.limits.spool_bytes
+    }
+
+    fn said(&mut self, heard: Heard) {
+        match heard {
+            Heard::Something => {
+                let spool = &mut self.spool;
+                if let Err(TooLong) = self.lines.take(|line| spool.push(line)) {
+                    self.agent.stdout = None;
+                    self.lines = Lines::new(self.limits.line_bytes);
+                    let message = format!("the agent said a line of more than {} bytes", self.limits.line_bytes);
+                    self.stop(EndReason::LineTooLong, &message, self.limits.grace);
+                }
+            }
+            Heard::End => {
+                if let Some(rest) = self.lines.rest() {
+                    self.spool.push(&rest);
+                }
+            }
+        }
+    }
+
+    fn exited(&mut self, exit: Result<Exit, ProcessError>) {
+        let exit = match exit {
+            Ok(exit) => Some(exit),
+            Err(error) => {
+                self.ending.get_or_insert((EndReason::Exited, String::new())).1 = error.to_string();
+                None
+            }
+        };
+        self.exit = Some(Exited { exit, at: Instant::now() });
+    }
+
+    /// Ends the agent. The first reason is the one that counts.
+    fn stop(&mut self, reason: EndReason, message: &str, grace: Duration) {
+        self.told |= reason == EndReason::Told;
+        if self.exit.is_none() {
+            self.ending.get_or_insert_with(|| (reason, message.to_owned()));
+            self.agent.end(grace);
+        }
+    }
+
+    /// Lets a host in. The one before it has to go.
+    fn welcome(&mut self, arrival: Arrival) {
+        if let Some(mut before) = self.host.take() {
+            // What it said until now counts.
+            before.receive(|words| self.hear(words)).ok();
+            before.close(&ShimError::TakenOver);
+        }
+        self.alone_since = Instant::now();
+        let from = arrival.hello.from;
+        let Ok(place) = self.spool.place(from) else { return };
+        let mut host = Host::new(arrival, frame_limit(self.limits.line_bytes), place, self.taken);
+        host.say(&FromShim::Welcome(Welcome {
+            agent: self.agent.id,
+            taken: self.taken,
+            oldest: self.spool.oldest(),
+            next: self.spool.next(),
+            line_bytes: self.limits.line_bytes,
+        }));
+        self.host = Some(host);
+    }
+
+    /// Hears what the host has to say.
+    fn listen(&mut self) {
+        if let Some(mut host) = self.host.take() {
+            let heard = host.receive(|words| self.hear(words));
+            self.keep(host, heard);
+        }
+    }
+
+    fn keep(&mut self, host: Host, result: Result<(), ShimError>) {
+        match result {
+            Ok(()) => self.host = Some(host),
+            Err(error) => {
+                host.close(&error);
+                self.alone_since = Instant::now();
+            }
+        }
+    }
+
+    fn hear(&mut self, words: FromHost) -> Result<(), ShimError> {
+        match words {
+            FromHost::Hello(_) => return Err(ShimError::Nonsense("a second hello".to_owned())),
+            // It was taken before the connection broke.
+            FromHost::Write { number, .. } if number <= self.taken => {}
+            FromHost::Write { number, line } => {
+                if number != self.taken + 1 {
+                    let expected = self.taken + 1;
+                    return Err(ShimError::Nonsense(format!("write {number}, and {expected} is the next")));
+                }
+                let waiting = self.agent.stdin.waiting();
+                if waiting + line.len() > self.limits.stdin_bytes {
+                    return Err(ShimError::StdinFull { waiting });
+                }
+                self.taken = number;
+                self.agent.stdin.push(line);
+            }
+            FromHost::Acknowledge(number) => {
+                self.spool.acknowledge(number);
+                self.end_acknowledged |= self.end.is_some() && number >= self.spool.next();
+            }
+            FromHost::End { grace } => self.stop(EndReason::Told, "the host said so", grace),
+        }
+        Ok(())
+    }
+}
+
+async fn ready(host: Option<&Host>) {
+    match host {
+        // What is wrong with it shows when it is used.
+        Some(host) => host.ready().await.unwrap_or_default(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Where hosts and signals come in.
+#[derive(Debug)]
+struct Door {
+    address: Address,
+    listener: UnixListener,
+    arrivals: JoinSet<Option<Arrival>>,
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+    _lock: File,
+}
+
+impl Door {
+    fn open(folder: &Path) -> Result<Self, ShimError> {
+        folder::make_private(folder)?;
+        let lock = folder::lock(folder)?;
+        let failed = |error| ShimError::Folder { path: folder.to_owned(), error };
+        let address = Address::of(folder).map_err(failed)?;
+        // With the lock in hand, one that is there belongs to nobody.
+        match fs::remove_file(&address.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        Ok(Self {
+            listener: UnixListener::bind(&address.path).map_err(failed)?,
+            address,
+            arrivals: JoinSet::new(),
+            hangup: signal(SignalKind::hangup()).map_err(ShimError::Io)?,
+            terminate: signal(SignalKind::terminate()).map_err(ShimError::Io)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(ShimError::Io)?,
+            _lock: lock,
+        })
+    }
+
+    /// A call that is dropped loses nothing.
+    async fn event(&mut self) -> Event {
+        let room = self.arrivals.len() < ARRIVALS;
+        tokio::select! {
+            accepted = self.listener.accept(), if room => match accepted {
+                Ok((stream, _)) => {
+                    if is_ours(&stream) {
+                        self.arrivals.spawn(greet(stream));
+                    }
+                    Event::Look
+                }
+                // The system has nothing to give at the moment.
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    Event::Look
+                }
+            },
+            Some(arrived) = self.arrivals.join_next() => match arrived {
+                Ok(Some(arrival)) => Event::Arrived(arrival),
+                _ => Event::Look,
+            },
+            _ = self.terminate.recv() => Event::Terminated,
+            _ = self.interrupt.recv() => Event::Terminated,
+            // A terminal that goes is none of its business.
+            _ = self.hangup.recv() => Event::Look,
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        fs::remove_file(&self.address.path).ok();
+    }
+}

@@ -1,0 +1,264 @@
+//! The agent's lines that no host has acknowledged, in files without names.
+//!
+//! Each line is stored as the frame in which it is sent, so that sending is copying. Lines lie in segments; one whose
+//! lines are all acknowledged goes.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytes::BytesMut;
+
+use crate::folder::nameless;
+use crate::wire::{self, HEAD_BYTES};
+
+const SEGMENT_BYTES: (u64, u64) = (4 << 10, 4 << 20);
+const CHUNK_BYTES: usize = 64 << 10;
+/// A buffer that had to hold more than this is not kept.
+const KEPT_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Spool {
+    folder: PathBuf,
+    segment_bytes: u64,
+    segments: VecDeque<Segment>,
+    /// The number of the next line that is written.
+    next: u64,
+    acknowledged: u64,
+    /// Lines that are not written yet, as frames, and how many there are.
+    unwritten: BytesMut,
+    unwritten_lines: u64,
+}
+
+#[derive(Debug)]
+struct Segment {
+    first: u64,
+    lines: u64,
+    bytes: u64,
+    file: File,
+}
+
+/// How far somebody has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The line to be read next.
+    pub(crate) number: u64,
+    /// Where it lies: in the segment that begins with this line, and at which byte.
+    segment: u64,
+    offset: u64,
+}
+
+impl Spool {
+    /// `most_bytes` is the bound that the caller keeps; segments are small beside it.
+    pub(crate) fn new(folder: &Path, most_bytes: u64) -> Self {
+        let (least, most) = SEGMENT_BYTES;
+        Self {
+            folder: folder.to_owned(),
+            segment_bytes: (most_bytes / 64).clamp(least, most),
+            segments: VecDeque::new(),
+            next: 1,
+            acknowledged: 0,
+            unwritten: BytesMut::new(),
+            unwritten_lines: 0,
+        }
+    }
+
+    /// Takes a line. It is there to be read after [`write`](Self::write).
+    pub(crate) fn push(&mut self, line: &[u8]) {
+        wire::put_line(&mut self.unwritten, self.next + self.unwritten_lines, line);
+        self.unwritten_lines += 1;
+    }
+
+    /// Writes what was taken. What fails can be tried again.
+    pub(crate) fn write(&mut self) -> io::Result<()> {
+        if self.unwritten_lines == 0 {
+            return Ok(());
+        }
+        if self.segments.back().is_none_or(|segment| segment.bytes >= self.segment_bytes) {
+            let file = nameless(&self.folder)?;
+            self.segments.push_back(Segment { first: self.next, lines: 0, bytes: 0, file });
+        }
+        if let Some(segment) = self.segments.back_mut() {
+            segment.file.write_all_at(&self.unwritten, segment.bytes)?;
+            segment.bytes += self.unwritten.len() as u64;
+            segment.lines += self.unwritten_lines;
+        }
+        self.next += self.unwritten_lines;
+        self.unwritten_lines = 0;
+        if self.unwritten.capacity() > KEPT_BYTES {
+            self.unwritten = BytesMut::new();
+        }
+        self.unwritten.clear();
+        Ok(())
+    }
+
+    /// Whether something waits to be written.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.unwritten_lines > 0
+    }
+
+    /// The number of the next line that will be there to be read.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The oldest line that was not acknowledged, or the next one.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.acknowledged + 1
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum::<u64>() + self.unwritten.len() as u64
+    }
+
+    /// Lets go of all lines up to this one.
+    pub(crate) fn acknowledge(&mut self, number: u64) {
+        self.acknowledged = self.acknowledged.max(number.min(self.next - 1));
+        while self.segments.front().is_some_and(|segment| segment.first + segment.lines - 1 <= self.acknowledged) {
+            self.segments.pop_front();
+        }
+    }
+
+    /// The place of a line. One that was acknowledged is not there any longer: reading goes on behind it.
+    pub(crate) fn place(&self, number: u64) -> io::Result<Place> {
+        let number = number.clamp(self.oldest(), self.next.max(self.oldest()));
+        let Some(segment) = self.segment_of(number) else { return Ok(Place { number, segment: number, offset: 0 }) };
+        let mut offset = 0;
+        for _ in segment.first..number {
+            let mut length = [0; 4];
+            segment.file.read_exact_at(&mut length, offset)?;
+            offset += 4 + u64::from(u32::from_be_bytes(length));
+        }
+        Ok(Place { number, segment: segment.first, offset })
+    }
+
+    /// Copies frames of lines to `out`, until there are none or `out` holds `enough`, and moves the place behind them.
+    pub(crate) fn read(&self, place: &mut Place, out: &mut BytesMut, enough: usize) -> io::Result<()> {
+        while out.len() < enough && place.number < self.next {
+            let Some(segment) = self.segment_of(place.number).filter(|segment| segment.first == place.segment) else {
+                *place = self.place(place.number)?;
+                continue;
+            };
+            let left = usize::try_from(segment.bytes - place.offset).unwrap_or(usize::MAX);
+            let begin = out.len();
+            out.resize(begin + left.min(CHUNK_BYTES), 0);
+            segment.file.read_exact_at(&mut out[begin..], place.offset)?;
+            let (frames, bytes) = whole_frames(&out[begin..]);
+            if frames == 0 {
+                let whole = 4 + wire::length(&out[begin..]).ok_or(io::ErrorKind::InvalidData)?;
+                out.resize(begin + whole, 0);
+                segment.file.read_exact_at(&mut out[begin..], place.offset)?;
+                place.number += 1;
+                place.offset += whole as u64;
+            } else {
+                out.truncate(begin + bytes);
+                place.number += frames;
+                place.offset += bytes as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn segment_of(&self, number: u64) -> Option<&Segment> {
+        let after = self.segments.partition_point(|segment| segment.first <= number);
+        let segment = self.segments.get(after.checked_sub(1)?)?;
+        (number < segment.first + segment.lines).then_some(segment)
+    }
+}
+
+/// How many whole frames there are, and how many bytes they have.
+fn whole_frames(bytes: &[u8]) -> (u64, usize) {
+    let (mut frames, mut end) = (0, 0);
+    while bytes.len() - end >= HEAD_BYTES
+        && let Some(length) = wire::length(&bytes[end..])
+        && bytes.len() - end >= 4 + length
+    {
+        frames += 1;
+        end += 4 + length;
+    }
+    (frames, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Frames, FromShim};
+
+    fn lines(bytes: BytesMut) -> Vec<(u64, usize)> {
+        let mut frames = Frames::new(usize::MAX);
+        frames.buffer = bytes;
+        let mut found = Vec::new();
+        while let Some((kind, body)) = frames.next().unwrap() {
+            match FromShim::decode(kind, body).unwrap() {
+                Some(FromShim::Line { number, line }) => found.push((number, line.len())),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(frames.buffer.is_empty(), "half a frame");
+        found
+    }
+
+    fn length_of(number: u64) -> usize {
+        usize::try_from(number * 7919 % 300).unwrap() + if number.is_multiple_of(97) { 100_000 } else { 0 }
+    }
+
+    #[test]
+    fn what_is_written_is_read_from_any_line_on_while_more_is_written_and_acknowledged() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(folder.path(), 0);
+        let mut place = spool.place(1).unwrap();
+        let mut read = Vec::new();
+        for number in 1..=1_000_u64 {
+            spool.push(&vec![b'x'; length_of(number)]);
+            if number.is_multiple_of(3) {
+                spool.write().unwrap();
+            }
+            if number.is_multiple_of(10) {
+                let mut out = BytesMut::new();
+                spool.read(&mut place, &mut out, 2_000).unwrap();
+                read.extend(lines(out));
+            }
+            if number.is_multiple_of(50) && place.number > 20 {
+                spool.acknowledge(place.number - 20);
+                // From anywhere in what is left, also in the middle of a segment.
+                for from in [spool.oldest(), place.number - 10, place.number, spool.next()] {
+                    let (mut other, mut out) = (spool.place(from).unwrap(), BytesMut::new());
+                    spool.read(&mut other, &mut out, usize::MAX).unwrap();
+                    let expected: Vec<_> = (from..spool.next()).map(|number| (number, length_of(number))).collect();
+                    assert_eq!(lines(out), expected);
+                }
+            }
+        }
+        spool.write().unwrap();
+        let mut out = BytesMut::new();
+        spool.read(&mut place, &mut out, usize::MAX).unwrap();
+        read.extend(lines(out));
+        assert_eq!(read, (1..=1_000).map(|number| (number, length_of(number))).collect::<Vec<_>>());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "its files have no names");
+    }
+
+    #[test]
+    fn what_is_acknowledged_takes_no_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(folder.path(), 0);
+        for _ in 0..100 {
+            spool.push(&[b'x'; 1_000]);
+            spool.write().unwrap();
+        }
+        let all = spool.bytes();
+        assert!(all > 100_000);
+        spool.acknowledge(50);
+        assert!(spool.bytes() < all * 6 / 10, "{}", spool.bytes());
+        assert_eq!(spool.place(1).unwrap().number, 51);
+        spool.acknowledge(u64::MAX);
+        assert_eq!((spool.bytes(), spool.oldest(), spool.next()), (0, 101, 101));
+        let mut place = spool.place(101).unwrap();
+        spool.push(b"more");
+        spool.write().unwrap();
+        let mut out = BytesMut::new();
+        spool.read(&mut place, &mut out, usize::MAX).unwrap();
+        assert_eq!(lines(out), [(101, 4)]);
+    }
+}

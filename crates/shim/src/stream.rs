@@ -1,0 +1,362 @@
+//! The host's side of a shim.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::folder::{Address, is_ours};
+use crate::start::{self, ShimProgram};
+use crate::wire::{
+    AgentEnd, CloseCode, Closed, Frames, FromHost, FromShim, Hello, PROTOCOL, SMALL_BYTES, VERSION, Welcome,
+    frame_limit, put_write,
+};
+use crate::{ShimError, ShimOptions};
+
+/// How long a shim may take to say how things stand.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// What an agent says, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FromAgent {
+    /// A line, without its end.
+    Line { number: u64, line: Bytes },
+    /// It has ended, and nothing of its process group is left. Nothing follows.
+    Ended { number: u64, end: AgentEnd },
+}
+
+/// A connection to the shim of an agent. Dropping it leaves the agent running: another one can be attached.
+#[derive(Debug)]
+pub struct ShimStream {
+    reader: ShimReader,
+    writer: ShimWriter,
+}
+
+/// The half that hears the agent.
+#[derive(Debug)]
+pub struct ShimReader {
+    shared: Arc<Shared>,
+    frames: Frames,
+    /// The number that must come next.
+    next: u64,
+}
+
+/// The half that speaks to the agent. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct ShimWriter {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    stream: UnixStream,
+    agent: Option<u32>,
+    line_bytes: usize,
+    /// The newest write that the shim has taken.
+    taken: AtomicU64,
+    out: Mutex<Out>,
+    /// Why the shim closed the connection, where it did: nobody hears what is said from then on.
+    closed: OnceLock<Closed>,
+}
+
+/// What is on its way to the shim. It is kept here, so that a call that is given up never leaves half a frame.
+#[derive(Debug)]
+struct Out {
+    next: u64,
+    bytes: BytesMut,
+}
+
+impl ShimStream {
+    /// Starts a shim with its agent, and attaches to it. The shim outlives this process.
+    pub async fn start(program: &ShimProgram, options: &ShimOptions) -> Result<Self, ShimError> {
+        let mut stream = start::start(program, options).await?;
+        if stream.writer.shared.agent.is_some() {
+            return Ok(stream);
+        }
+        // It never ran: the shim is told that we know, and ends.
+        match stream.read().await? {
+            FromAgent::Ended { number, end } => {
+                stream.acknowledge(number).await.ok();
+                Err(ShimError::NotStarted(end.message.unwrap_or_default()))
+            }
+            FromAgent::Line { .. } => Err(ShimError::Nonsense("a line of an agent that never ran".to_owned())),
+        }
+    }
+
+    /// Attaches to the shim that runs in a folder. It gives the agent's lines from this number on; a host that was
+    /// attached before is closed.
+    pub async fn attach(folder: &Path, from: u64) -> Result<Self, ShimError> {
+        let stream = connect(folder).await?;
+        timeout(GREETING, introduce(stream, from.max(1)))
+            .await
+            .map_err(|_| ShimError::Closed("it does not answer; its process may be stopped".to_owned()))?
+    }
+
+    /// The process of the agent, and of its group.
+    pub fn agent(&self) -> Option<u32> {
+        self.writer.shared.agent
+    }
+
+    /// The process of the shim, where the system tells.
+    pub fn shim(&self) -> Option<u32> {
+        let peer = self.writer.shared.stream.peer_cred().ok()?;
+        peer.pid().and_then(|id| u32::try_from(id).ok())
+    }
+
+    /// See [`ShimWriter::taken`].
+    pub fn taken(&self) -> u64 {
+        self.writer.taken()
+    }
+
+    /// See [`ShimReader::read`].
+    pub async fn read(&mut self) -> Result<FromAgent, ShimError> {
+        self.reader.read().await
+    }
+
+    /// See [`ShimWriter::write`].
+    pub async fn write(&self, line: &[u8]) -> Result<u64, ShimError> {
+        self.writer.write(line).await
+    }
+
+    /// See [`ShimWriter::acknowledge`].
+    pub async fn acknowledge(&self, number: u64) -> Result<(), ShimError> {
+        self.writer.acknowledge(number).await
+    }
+
+    /// Ends the agent, and waits until nothing of its group is left and the shim knows that we know. What it says until
+    /// then is lost: whoever wants to hear it uses [`ShimWriter::end`] and reads on.
+    pub async fn end(mut self, grace: Duration) -> Result<AgentEnd, ShimError> {
+        self.writer.end(grace).await?;
+        loop {
+            match self.read().await? {
+                FromAgent::Line { number, .. } => self.acknowledge(number).await?,
+                FromAgent::Ended { number, end } => {
+                    self.acknowledge(number).await.ok();
+                    return Ok(end);
+                }
+            }
+        }
+    }
+
+    pub fn split(self) -> (ShimReader, ShimWriter) {
+        (self.reader, self.writer)
+    }
+}
+
+async fn connect(folder: &Path) -> Result<UnixStream, ShimError> {
+    let gone = || ShimError::Gone { folder: folder.to_owned() };
+    let failed = |error: io::Error| match error.kind() {
+        // A socket that nobody listens on any longer stays behind when a shim is killed.
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => gone(),
+        _ => ShimError::Folder { path: folder.to_owned(), error },
+    };
+    let address = Address::of(folder).map_err(failed)?;
+    let stream = UnixStream::connect(&address.path).await.map_err(failed)?;
+    if is_ours(&stream) { Ok(stream) } else { Err(ShimError::OtherUser) }
+}
+
+/// Says hello, and hears how things stand.
+async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimError> {
+    let shared = Shared {
+        stream,
+        agent: None,
+        line_bytes: 0,
+        taken: AtomicU64::new(0),
+        out: Mutex::new(Out::default()),
+        closed: OnceLock::new(),
+    };
+    let mut frames = Frames::new(SMALL_BYTES);
+    let greeting = match shared.hear(&mut frames).await? {
+        FromShim::Greeting(greeting) if greeting.protocol == PROTOCOL => greeting,
+        other => return Err(ShimError::Nonsense(format!("{other:?} as first words"))),
+    };
+    // An older shim is spoken to as it was made.
+    let version = greeting.version.min(VERSION);
+    if version == 0 {
+        return Err(ShimError::Version { theirs: greeting.version, ours: VERSION });
+    }
+    shared.say(&FromHost::Hello(Hello { version, from })).await?;
+    let Welcome { agent, taken, oldest, next, line_bytes } = match shared.hear(&mut frames).await? {
+        FromShim::Welcome(welcome) => welcome,
+        FromShim::Closed(Closed { code: CloseCode::Version, .. }) => {
+            return Err(ShimError::Version { theirs: greeting.version, ours: VERSION });
+        }
+        FromShim::Closed(closed) => return Err(closed.into()),
+        other => return Err(ShimError::Nonsense(format!("{other:?} as an answer"))),
+    };
+    if from < oldest {
+        return Err(ShimError::Forgotten { from, oldest });
+    }
+    // The end has a number, too, and may have been seen.
+    if from > next + 1 {
+        return Err(ShimError::Nonsense(format!("the next line is {next}, and {from} was asked for")));
+    }
+    frames.set_limit(frame_limit(line_bytes));
+    let out = Mutex::new(Out { next: taken + 1, bytes: BytesMut::new() });
+    let shared = Arc::new(Shared { agent, line_bytes, taken: AtomicU64::new(taken), out, ..shared });
+    let reader = ShimReader { shared: Arc::clone(&shared), frames, next: from };
+    Ok(ShimStream { reader, writer: ShimWriter { shared } })
+}
+
+impl ShimReader {
+    /// The next thing that the agent says. A call that is dropped loses nothing.
+    pub async fn read(&mut self) -> Result<FromAgent, ShimError> {
+        if let Some(closed) = self.shared.closed.get() {
+            return Err(closed.clone().into());
+        }
+        loop {
+            match self.shared.hear(&mut self.frames).await? {
+                FromShim::Line { number, line } => {
+                    self.expect(number)?;
+                    return Ok(FromAgent::Line { number, line });
+                }
+                FromShim::Ended { number, end } => {
+                    self.expect(number)?;
+                    return Ok(FromAgent::Ended { number, end });
+                }
+                FromShim::Taken(number) => {
+                    self.shared.taken.fetch_max(number, Ordering::Relaxed);
+                }
+                FromShim::Closed(closed) => return Err(self.shared.closed.get_or_init(|| closed).clone().into()),
+                other @ (FromShim::Greeting(_) | FromShim::Welcome(_)) => {
+                    return Err(ShimError::Nonsense(format!("{other:?} in the middle")));
+                }
+            }
+        }
+    }
+
+    fn expect(&mut self, number: u64) -> Result<(), ShimError> {
+        if number != self.next {
+            return Err(ShimError::Nonsense(format!("line {number}, and {} was the next", self.next)));
+        }
+        self.next += 1;
+        Ok(())
+    }
+}
+
+impl ShimWriter {
+    /// Sends the agent a line, and gives its number. It reaches the agent exactly once if the shim has
+    /// [`taken`](Self::taken) it; if the connection breaks before, whoever attaches next has to write it again, and
+    /// gets the same number for it. A call that is dropped is sent nevertheless, with the next one.
+    pub async fn write(&self, line: &[u8]) -> Result<u64, ShimError> {
+        if line.len() > self.shared.line_bytes {
+            return Err(ShimError::LineTooLong { length: line.len(), limit: self.shared.line_bytes });
+        }
+        if memchr::memchr(b'\n', line).is_some() {
+            return Err(ShimError::LineBreak);
+        }
+        let number = {
+            let mut out = self.shared.out();
+            let number = out.next;
+            out.next += 1;
+            put_write(&mut out.bytes, number, line);
+            number
+        };
+        self.shared.flush().await?;
+        Ok(number)
+    }
+
+    /// The newest write that reached the shim, as far as the reader has heard. On attaching it is exact.
+    pub fn taken(&self) -> u64 {
+        self.shared.taken.load(Ordering::Relaxed)
+    }
+
+    /// Lets the shim forget all lines up to this one: they will not be asked for again. With the number of its end the
+    /// shim ends.
+    pub async fn acknowledge(&self, number: u64) -> Result<(), ShimError> {
+        self.shared.say(&FromHost::Acknowledge(number)).await
+    }
+
+    /// Tells the shim to end the agent: its stdin closes, it has `grace`, gets SIGTERM, has it again, and is killed with
+    /// all of its group. The reader hears the end.
+    pub async fn end(&self, grace: Duration) -> Result<(), ShimError> {
+        self.shared.say(&FromHost::End { grace }).await
+    }
+}
+
+impl Shared {
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    fn out(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn say(&self, words: &FromHost) -> Result<(), ShimError> {
+        words.encode(&mut self.out().bytes);
+        self.flush().await
+    }
+
+    async fn flush(&self) -> Result<(), ShimError> {
+        while !self.send()? {
+            self.stream.writable().await.map_err(ShimError::broken)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what can be sent without waiting, and says whether that was all.
+    fn send(&self) -> Result<bool, ShimError> {
+        if let Some(closed) = self.closed.get() {
+            return Err(closed.clone().into());
+        }
+        let mut out = self.out();
+        while !out.bytes.is_empty() {
+            match self.stream.try_write(&out.bytes) {
+                Ok(sent) => out.bytes.advance(sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(ShimError::broken(error)),
+            }
+        }
+        // A line may have been large.
+        out.bytes = BytesMut::new();
+        Ok(true)
+    }
+
+    /// The next words that are known. A call that is dropped loses nothing.
+    async fn hear(&self, frames: &mut Frames) -> Result<FromShim, ShimError> {
+        loop {
+            while let Some((kind, body)) = frames.next()? {
+                if let Some(words) = FromShim::decode(kind, body)? {
+                    return Ok(words);
+                }
+            }
+            // What a call that was given up left behind is sent here.
+            let idle = self.out().bytes.is_empty();
+            let interest = if idle { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+            let ready = self.stream.ready(interest).await.map_err(ShimError::broken)?;
+            if ready.is_writable() {
+                // Where it fails, what the shim said before is still to be read.
+                self.send().ok();
+            }
+            if ready.is_readable() {
+                frames.make_room();
+                match self.stream.try_read_buf(&mut frames.buffer) {
+                    Ok(0) => return Err(ShimError::Broken),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(ShimError::broken(error)),
+                }
+            }
+        }
+    }
+}
+
+impl Default for Out {
+    fn default() -> Self {
+        Self { next: 1, bytes: BytesMut::new() }
+    }
+}
+
+impl From<Closed> for ShimError {
+    fn from(closed: Closed) -> Self {
+        match closed.code {
+            CloseCode::TakenOver => ShimError::TakenOver,
+            CloseCode::StdinFull => ShimError::StdinFull { waiting: closed.waiting.unwrap_or_default() },
+            CloseCode::Version | CloseCode::Nonsense | CloseCode::Other => ShimError::Closed(closed.message),
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The words between a shim and a host.
+//!
+//! A frame is its length (4 bytes, big endian, of what follows), its kind (1 byte) and its body. Numbers in a body have
+//! 8 bytes, big endian; what may grow is JSON. A kind that is not known is skipped, and so is an unknown field: what
+//! is added in this way needs no new version.
+//!
+//! ```text
+//! shim  G {protocol, version}          at once: the newest version that it speaks
+//! host  H {version, from}              the version that is spoken from now on; from which number on lines are wanted
+//! shim  W {agent, taken, oldest, next, lineBytes}
+//! shim  L number bytes                 a line of the agent, without its end
+//! shim  T number                       all writes up to this one are taken: none of them is to be written again
+//! shim  E number {reason, exit, …}     the agent has ended; always the last number
+//! shim  C {code, message}              why the connection is closed
+//! host  w number bytes                 a line for the agent; one that was taken is skipped
+//! host  a number                       all lines up to this one may be forgotten
+//! host  e {graceMs}                    end the agent and the shim
+//! ```
+
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use grove_work::Exit;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::ShimError;
+
+/// The version that this program speaks. A host goes on speaking all older ones: a shim may have been started before an
+/// upgrade.
+pub(crate) const VERSION: u32 = 1;
+pub(crate) const PROTOCOL: &str = "grove-shim";
+
+/// What a frame has before its body, and before its body's number.
+pub(crate) const HEAD_BYTES: usize = 5;
+const NUMBER_BYTES: usize = 8;
+/// What a frame without a line may have at most.
+pub(crate) const SMALL_BYTES: usize = 64 << 10;
+/// So much is read at once.
+const PIECE_BYTES: usize = 32 << 10;
+/// A buffer that had to hold more than this is not kept.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// The shim's first words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Greeting {
+    pub(crate) protocol: String,
+    pub(crate) version: u32,
+}
+
+/// The host's first words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) version: u32,
+    pub(crate) from: u64,
+}
+
+/// How things stand when a host comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Welcome {
+    /// The agent's process, where it could be started.
+    #[serde(default)]
+    pub(crate) agent: Option<u32>,
+    /// The newest write that was taken; 0 where none was.
+    pub(crate) taken: u64,
+    /// The oldest line that is still there, or the next one.
+    pub(crate) oldest: u64,
+    /// The number of the next line.
+    pub(crate) next: u64,
+    pub(crate) line_bytes: usize,
+}
+
+/// How and why an agent ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentEnd {
+    pub reason: EndReason,
+    /// How its process ended; there is none where it could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// What a person may want to know beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// By itself, whether it wanted to or crashed.
+    Exited,
+    NotStarted,
+    /// It said a line that was longer than the bound.
+    LineTooLong,
+    /// A host said so, or somebody sent the shim SIGTERM.
+    Told,
+    /// No host came for too long.
+    Abandoned,
+    /// What a newer shim may say.
+    #[serde(other)]
+    Other,
+}
+
+/// Why a shim closes a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Closed {
+    pub(crate) code: CloseCode,
+    pub(crate) message: String,
+    /// How much waits for the agent's stdin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) waiting: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CloseCode {
+    TakenOver,
+    StdinFull,
+    Version,
+    Nonsense,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FromShim {
+    Greeting(Greeting),
+    Welcome(Welcome),
+    Line { number: u64, line: Bytes },
+    Taken(u64),
+    Ended { number: u64, end: AgentEnd },
+    Closed(Closed),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FromHost {
+    Hello(Hello),
+    Write { number: u64, line: Bytes },
+    Acknowledge(u64),
+    End { grace: Duration },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndBody {
+    grace_ms: u64,
+}
+
+impl FromShim {
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        match self {
+            FromShim::Greeting(greeting) => put_json(out, b'G', None, greeting),
+            FromShim::Welcome(welcome) => put_json(out, b'W', None, welcome),
+            FromShim::Line { number, line } => put_line(out, *number, line),
+            FromShim::Taken(number) => put(out, b'T', Some(*number), &[]),
+            FromShim::Ended { number, end } => put_json(out, b'E', Some(*number), end),
+            FromShim::Closed(closed) => put_json(out, b'C', None, closed),
+        }
+    }
+
+    /// Nothing for a kind that is not known.
+    pub(crate) fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
+        Ok(Some(match kind {
+            b'G' => FromShim::Greeting(json(&body)?),
+            b'W' => FromShim::Welcome(json(&body)?),
+            b'L' => FromShim::Line { number: number(&mut body)?, line: body },
+            b'T' => FromShim::Taken(number(&mut body)?),
+            b'E' => FromShim::Ended { number: number(&mut body)?, end: json(&body)? },
+            b'C' => FromShim::Closed(json(&body)?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl FromHost {
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        match self {
+            FromHost::Hello(hello) => put_json(out, b'H', None, hello),
+            FromHost::Write { number, line } => put_write(out, *number, line),
+            FromHost::Acknowledge(number) => put(out, b'a', Some(*number), &[]),
+            FromHost::End { grace } => {
+                let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+                put_json(out, b'e', None, &EndBody { grace_ms });
+            }
+        }
+    }
+
+    /// Nothing for a kind that is not known.
+    pub(crate) fn decode(kind: u8, mut body: Bytes) -> Result<Option<Self>, ShimError> {
+        Ok(Some(match kind {
+            b'H' => FromHost::Hello(json(&body)?),
+            b'w' => FromHost::Write { number: number(&mut body)?, line: body },
+            b'a' => FromHost::Acknowledge(number(&mut body)?),
+            b'e' => FromHost::End { grace: Duration::from_millis(json::<EndBody>(&body)?.grace_ms) },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// A line of the agent. The spool holds the same bytes.
+pub(crate) fn put_line(out: &mut BytesMut, number: u64, line: &[u8]) {
+    put(out, b'L', Some(number), line);
+}
+
+pub(crate) fn put_write(out: &mut BytesMut, number: u64, line: &[u8]) {
+    put(out, b'w', Some(number), line);
+}
+
+/// What a frame with so long a line may have at most.
+pub(crate) fn frame_limit(line_bytes: usize) -> usize {
+    line_bytes.saturating_add(NUMBER_BYTES + 1).max(SMALL_BYTES).min(u32::MAX as usize)
+}
+
+fn put(out: &mut BytesMut, kind: u8, number: Option<u64>, body: &[u8]) {
+    let length = 1 + number.map_or(0, |_| NUMBER_BYTES) + body.len();
+    out.reserve(4 + length);
+    // Nothing longer is ever put: lines are bounded far below.
+    out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    out.put_u8(kind);
+    if let Some(number) = number {
+        out.put_u64(number);
+    }
+    out.put_slice(body);
+}
+
+fn put_json(out: &mut BytesMut, kind: u8, number: Option<u64>, body: &impl Serialize) {
+    // These types always have a JSON form.
+    put(out, kind, number, &serde_json::to_vec(body).unwrap_or_default());
+}
+
+fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ShimError> {
+    serde_json::from_slice(body).map_err(|error| ShimError::Nonsense(error.to_string()))
+}
+
+fn number(body: &mut Bytes) -> Result<u64, ShimError> {
+    body.try_get_u64().map_err(|_| ShimError::Nonsense("a number is missing".to_owned()))
+}
+
+/// Frames as they arrive, in whatever pieces.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    pub(crate) buffer: BytesMut,
+    limit: usize,
+}
+
+impl Frames {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), limit }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Makes room for the next piece.
+    pub(crate) fn make_room(&mut self) {
+        self.buffer.reserve(PIECE_BYTES);
+    }
+
+    /// The next whole frame: its kind and its body.
+    pub(crate) fn next(&mut self) -> Result<Option<(u8, Bytes)>, ShimError> {
+        let Some(length) = length(&self.buffer) else { return Ok(None) };
+        if length == 0 || length > self.limit {
+            return Err(ShimError::Nonsense(format!("a frame of {length} bytes, and {} are allowed", self.limit)));
+        }
+        let whole = 4 + length;
+        if self.buffer.len() < whole {
+            return Ok(None);
+        }
+        let mut frame = self.buffer.split_to(whole).freeze();
+        if whole > KEPT_BYTES {
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
+        frame.advance(4);
+        let kind = frame.get_u8();
+        Ok(Some((kind, frame)))
+    }
+}
+
+/// The length that a frame says it has.
+pub(crate) fn length(frame: &[u8]) -> Option<usize> {
+    frame.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(frames: &mut Frames) -> Vec<FromShim> {
+        let mut decoded = Vec::new();
+        while let Some((kind, body)) = frames.next().unwrap() {
+            decoded.extend(FromShim::decode(kind, body).unwrap());
+        }
+        decoded
+    }
+
+    #[test]
+    fn frames_arrive_whole_in_whatever_pieces() {
+        let exit = Exit { code: Some(1), signal: None };
+        let end = AgentEnd { reason: EndReason::Exited, exit: Some(exit), message: None };
+        let said = vec![
+            FromShim::Greeting(Greeting { protocol: PROTOCOL.to_owned(), version: VERSION }),
+            FromShim::Welcome(Welcome { agent: Some(7), taken: 3, oldest: 1, next: 9, line_bytes: 100 }),
+            FromShim::Line { number: 1, line: Bytes::from_static(b"{}") },
+            FromShim::Line { number: 2, line: Bytes::new() },
+            FromShim::Taken(u64::MAX),
+            FromShim::Ended { number: 3, end },
+            FromShim::Closed(Closed { code: CloseCode::TakenOver, message: "bye".to_owned(), waiting: None }),
+        ];
+        let mut bytes = BytesMut::new();
+        said.iter().for_each(|frame| frame.encode(&mut bytes));
+        for size in [1, 2, 7, bytes.len()] {
+            let mut frames = Frames::new(SMALL_BYTES);
+            let mut heard = Vec::new();
+            for piece in bytes.chunks(size) {
+                frames.buffer.extend_from_slice(piece);
+                heard.append(&mut all(&mut frames));
+            }
+            assert_eq!(heard, said);
+        }
+    }
+
+    #[test]
+    fn a_host_is_understood() {
+        let said = [
+            FromHost::Hello(Hello { version: 1, from: 5 }),
+            FromHost::Write { number: 4, line: Bytes::from_static(b"x") },
+            FromHost::Acknowledge(9),
+            FromHost::End { grace: Duration::from_millis(1_500) },
+        ];
+        for frame in said {
+            let mut frames = Frames::new(SMALL_BYTES);
+            frame.encode(&mut frames.buffer);
+            let (kind, body) = frames.next().unwrap().unwrap();
+            assert_eq!(FromHost::decode(kind, body).unwrap(), Some(frame));
+        }
+    }
+
+    #[test]
+    fn what_a_newer_side_adds_is_skipped() {
+        let mut frames = Frames::new(SMALL_BYTES);
+        put(&mut frames.buffer, b'?', Some(1), b"anything");
+        put(&mut frames.buffer, b'E', Some(2), br#"{"reason":"something-new","more":[1]}"#);
+        let end = AgentEnd { reason: EndReason::Other, exit: None, message: None };
+        assert_eq!(all(&mut frames), [FromShim::Ended { number: 2, end }]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut frames = Frames::new(100);
+        frames.buffer.extend_from_slice(&[0xff; 4]);
+        assert!(frames.next().is_err(), "too long");
+        let mut frames = Frames::new(100);
+        frames.buffer.extend_from_slice(&[0; 4]);
+        assert!(frames.next().is_err(), "no kind");
+        assert!(FromShim::decode(b'L', Bytes::from_static(b"short")).is_err());
+        assert!(FromHost::decode(b'H', Bytes::from_static(b"{")).is_err());
+    }
+}

@@ -1,0 +1,146 @@
+//! Bounds: of the spool, of memory, of a line, of what waits for an agent.
+
+use std::time::{Duration, Instant};
+
+use grove_shim::{EndReason, FromAgent, ShimError};
+
+use crate::place::{DEADLINE, Place, SHORT, end, line, peak_memory, until, within};
+
+#[tokio::test]
+async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room() {
+    let mut place = Place::new();
+    place.limits.spool_bytes = 100_000;
+    let script = "i=0; pad=$(printf %0990d 0); while :; do i=$((i+1)); echo \"$i $pad\"; echo $i > progress; done";
+    let stream = place.start(script).await;
+    drop(stream);
+    let progress = || place.read("progress").trim().parse::<u64>().unwrap_or_default();
+    // About 1,000 bytes a line: in the spool, in the pipe (64 KiB), and in one piece that is read from it.
+    until("the spool fills", || progress() > 100).await;
+    let mut stalled = progress();
+    loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        match progress() {
+            now if now == stalled => break,
+            now => stalled = now,
+        }
+        assert!(stalled < 400, "it goes on without bound: {stalled}");
+    }
+    assert!(stalled < 300, "{stalled}");
+
+    let mut stream = place.attach(1).await.unwrap();
+    for number in 1..=2_000_u64 {
+        let (its, said) = line(&mut stream).await;
+        assert_eq!((its, said.split(' ').next()), (number, Some(number.to_string().as_str())));
+        stream.acknowledge(number).await.unwrap();
+    }
+    within("end", stream.end(SHORT)).await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_thousand_lines_a_second_go_through() {
+    let place = Place::new();
+    let begin = Instant::now();
+    let mut stream = place.start("seq -f 'line %.0f' 1 100000").await;
+    for number in 1..=100_000_u64 {
+        let (its, said) = line(&mut stream).await;
+        assert!(its == number && said == format!("line {number}"), "{its}: {said}");
+        if number.is_multiple_of(100) {
+            stream.acknowledge(number).await.unwrap();
+        }
+    }
+    let took = begin.elapsed();
+    println!("100,000 lines took {took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let (number, _) = end(&mut stream).await;
+    stream.acknowledge(number).await.unwrap();
+}
+
+#[tokio::test]
+async fn memory_is_flat_whether_somebody_listens_or_not() {
+    let mut place = Place::new();
+    place.limits.spool_bytes = 64 << 20;
+    let stream = place.start("yes $(printf %01000d 0) | head -n 200000").await;
+    let shim = stream.shim().unwrap();
+    drop(stream);
+    // The spool fills with nobody there; the rest comes while it is read.
+    let work = place.work.clone();
+    let spooled = move || {
+        let files = std::fs::read_dir(format!("/proc/{shim}/fd")).unwrap();
+        let spool = files.filter_map(|file| {
+            let path = file.unwrap().path();
+            let link = std::fs::read_link(&path).ok()?;
+            (link.starts_with(&work) && link.to_string_lossy().contains("spool"))
+                .then(|| std::fs::metadata(path).ok())?
+        });
+        spool.map(|file| file.len()).sum::<u64>()
+    };
+    until("the spool fills", || spooled() >= 64 << 20).await;
+    let mut stream = place.attach(1).await.unwrap();
+    let mut lines = 0;
+    let number = loop {
+        match within("the rest", stream.read()).await.unwrap() {
+            FromAgent::Line { number, line } => {
+                assert_eq!(line.len(), 1_000);
+                lines += 1;
+                if number.is_multiple_of(1_000) {
+                    stream.acknowledge(number).await.unwrap();
+                }
+            }
+            FromAgent::Ended { number, .. } => break number,
+        }
+    };
+    assert_eq!((lines, number), (200_000, 200_001));
+    let peak = peak_memory(shim);
+    println!("200 MB went through {peak} KiB");
+    assert!(peak < 32 << 10, "{peak} KiB");
+    stream.acknowledge(number).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_large_line_goes_through_whole() {
+    let place = Place::new();
+    let mut stream = place.start("head -c 20000000 /dev/zero | tr '\\0' x; echo; cat").await;
+    assert_eq!(line(&mut stream).await.1.len(), 20_000_000);
+    let large = vec![b'y'; 10_000_000];
+    stream.write(&large).await.unwrap();
+    let (number, said) = line(&mut stream).await;
+    assert!(said.as_bytes() == large);
+    stream.acknowledge(number).await.unwrap();
+    within("end", stream.end(DEADLINE)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_says_a_line_without_end_is_ended_and_it_is_said_why() {
+    let mut place = Place::new();
+    place.limits.line_bytes = 100_000;
+    let mut stream = place.start("echo before; yes | tr -d '\\n'").await;
+    assert_eq!(line(&mut stream).await, (1, "before".to_owned()));
+    let (number, ended) = end(&mut stream).await;
+    assert_eq!((number, ended.reason), (2, EndReason::LineTooLong));
+    assert_eq!(ended.message.unwrap(), "the agent said a line of more than 100000 bytes");
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_read_costs_its_host_the_connection_and_nothing_else() {
+    let mut place = Place::new();
+    place.limits.stdin_bytes = 1_000_000;
+    let mut stream = place.start("while ! test -e go; do sleep 0.01; done; wc -l; cat").await;
+    let said = vec![b'x'; 99_999];
+    let mut sent = 0;
+    // The pipe takes some, the shim the rest, until it does not.
+    while sent < 100 && stream.write(&said).await.is_ok() {
+        sent += 1;
+    }
+    let closed = within("the reason", stream.read()).await.unwrap_err();
+    assert!(matches!(closed, ShimError::StdinFull { waiting } if waiting > 800_000), "{closed}");
+    let stream = place.attach(1).await.unwrap();
+    let taken = stream.taken();
+    assert!((9..=11).contains(&taken), "{taken}");
+    std::fs::write(place.work.join("go"), "").unwrap();
+    let (mut reader, writer) = stream.split();
+    writer.end(DEADLINE).await.unwrap();
+    match within("the count", reader.read()).await.unwrap() {
+        FromAgent::Line { line, .. } => assert_eq!(line, taken.to_string().as_bytes(), "it got what was taken, once"),
+        other => panic!("{other:?}"),
+    }
+}
