@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::ahp::{SESSION, Talk, asked, cancel, confirm, join, ready, script, start, text, title};
 use crate::harness::{TestHost, soon};
-use crate::steps::{Step, step, steps};
+use crate::steps::{Step, settle, step, steps};
 
 async fn connected(client: &Client<Ahp>) {
     soon("a connection", client.connected()).await.unwrap();
@@ -226,25 +226,12 @@ async fn converge(steps: Vec<Step>, replay: usize) {
     let mut talks = [ready(&first, SESSION).await, join(&second, SESSION).await];
     let mut sent = Vec::new();
     for (number, step) in steps.iter().enumerate() {
-        match step {
-            Step::Start { client, .. }
-            | Step::Cancel { client }
-            | Step::Answer { client, .. }
-            | Step::Set { client, .. } => sent.extend(act(&talks[*client], number, step)),
-            Step::Pass { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
-            Step::Up(pass) => host.front.let_up(*pass),
-            Step::Down(pass) => host.front.let_down(*pass),
-            Step::Cut => host.front.cut(),
-            Step::Restart => host.kill_and_restart(config()).await,
+        match step.client() {
+            Some(client) => sent.extend(act(&talks[client], number, step)),
+            None => step.befall(&mut host, &config).await,
         }
     }
-    host.front.let_up(true);
-    host.front.let_down(true);
-    // Time for what was lost to be seen as lost.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    for sent in sent {
-        let _: Outcome = soon("an outcome", sent.into_future()).await;
-    }
+    settle(&host, sent).await;
     for talk in &talks {
         connected(talk.chat.client()).await;
     }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use grove_client::{Dispatched, Outcome, Subscription, V1};
+use grove_client::{Dispatched, Subscription, V1};
 use grove_host::{Config, Limits};
 use grove_wire::v1::SessionChange;
 use proptest::prelude::*;
 
 use crate::harness::{TestHost, confirmed, must_agree, ready_session, script, soon, until};
-use crate::steps::{Step, step, steps};
+use crate::steps::{Step, settle, step, steps};
 
 const URI: &str = "scripted:/s";
 
@@ -41,25 +41,12 @@ async fn converge(steps: Vec<Step>, replay: usize) {
     let mut sessions = vec![ready_session(&first, URI).await, second.subscribe(URI).await.unwrap()];
     let mut sent = Vec::new();
     for (turn, step) in steps.iter().enumerate() {
-        match step {
-            Step::Start { client, .. }
-            | Step::Cancel { client }
-            | Step::Answer { client, .. }
-            | Step::Set { client, .. } => sent.extend(act(&sessions[*client], turn, step)),
-            Step::Pass { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
-            Step::Up(pass) => host.front.let_up(*pass),
-            Step::Down(pass) => host.front.let_down(*pass),
-            Step::Cut => host.front.cut(),
-            Step::Restart => host.kill_and_restart(config()).await,
+        match step.client() {
+            Some(client) => sent.extend(act(&sessions[client], turn, step)),
+            None => step.befall(&mut host, &config).await,
         }
     }
-    host.front.let_up(true);
-    host.front.let_down(true);
-    // Time for what was lost to be seen as lost.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    for sent in sent {
-        let _: Outcome = soon("an outcome", sent.into_future()).await;
-    }
+    settle(&host, sent).await;
     for session in &mut sessions {
         soon("a connection", session.client().connected()).await.unwrap();
     }

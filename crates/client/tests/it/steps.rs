@@ -1,7 +1,13 @@
 //! What can happen to clients of one session, in either dialect.
 
+use std::time::Duration;
+
+use grove_client::{Dispatched, Outcome};
+use grove_host::Config;
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::harness::{TestHost, soon};
 
 /// How many clients there are.
 pub(crate) const CLIENTS: usize = 2;
@@ -46,6 +52,42 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Cut),
         1 => Just(Step::Restart),
     ]
+}
+
+impl Step {
+    /// The client that does this; without one, it befalls all.
+    pub(crate) fn client(&self) -> Option<usize> {
+        match self {
+            Step::Start { client, .. }
+            | Step::Cancel { client }
+            | Step::Answer { client, .. }
+            | Step::Set { client, .. } => Some(*client),
+            Step::Pass { .. } | Step::Up(_) | Step::Down(_) | Step::Cut | Step::Restart => None,
+        }
+    }
+
+    /// Lets happen what no client does.
+    pub(crate) async fn befall(&self, host: &mut TestHost, config: &dyn Fn() -> Config) {
+        match self {
+            Step::Pass { ms } => tokio::time::sleep(Duration::from_millis(*ms)).await,
+            Step::Up(pass) => host.front.let_up(*pass),
+            Step::Down(pass) => host.front.let_down(*pass),
+            Step::Cut => host.front.cut(),
+            Step::Restart => host.kill_and_restart(config()).await,
+            Step::Start { .. } | Step::Cancel { .. } | Step::Answer { .. } | Step::Set { .. } => {}
+        }
+    }
+}
+
+/// Lets everything through again, and waits until every action that was sent has its outcome.
+pub(crate) async fn settle(host: &TestHost, sent: Vec<Dispatched>) {
+    host.front.let_up(true);
+    host.front.let_down(true);
+    // Time for what was lost to be seen as lost.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    for sent in sent {
+        let _: Outcome = soon("an outcome", sent.into_future()).await;
+    }
 }
 
 /// What the agent is told to do.

@@ -58,9 +58,8 @@ pub(crate) struct Sequenced {
     /// How the event's session is called.
     names: Option<Arc<Names>>,
     v1: OnceLock<Option<Encoded<v1::ActionType>>>,
-    ahp_computed: OnceLock<Option<Encoded<&'static str>>>,
-    ahp_plain: OnceLock<Option<Encoded<&'static str>>>,
-    ahp_derived: OnceLock<Option<Encoded<&'static str>>>,
+    /// One for each spelling.
+    ahp: [OnceLock<Option<Encoded<&'static str>>>; uri::Spelling::COUNT],
 }
 
 /// An event as an action of a dialect.
@@ -72,16 +71,7 @@ struct Encoded<K> {
 
 impl Sequenced {
     pub(crate) fn new(seq: u64, event: Event, origin: Option<Origin>, names: Option<Arc<Names>>) -> Self {
-        Self {
-            seq,
-            event,
-            origin,
-            names,
-            v1: OnceLock::new(),
-            ahp_computed: OnceLock::new(),
-            ahp_plain: OnceLock::new(),
-            ahp_derived: OnceLock::new(),
-        }
+        Self { seq, event, origin, names, v1: OnceLock::new(), ahp: Default::default() }
     }
 
     pub(crate) fn resource(&self) -> Resource {
@@ -100,11 +90,7 @@ impl Sequenced {
                 registry.knows_action(encoded.kind, version).then(|| encoded.frame.clone())
             }
             Dialect::Ahp { version, spelling } => {
-                let slot = match spelling {
-                    uri::Spelling::Computed => &self.ahp_computed,
-                    uri::Spelling::Plain => &self.ahp_plain,
-                    uri::Spelling::Derived => &self.ahp_derived,
-                };
+                let slot = self.ahp.get(spelling.place())?;
                 let encoded = slot.get_or_init(|| self.encode_ahp(spelling)).as_ref()?;
                 ahp::version::knows(version, encoded.kind).then(|| encoded.frame.clone())
             }
@@ -117,8 +103,7 @@ impl Sequenced {
         // What the frame of a delta has beside the text, about.
         const DELTA_FRAME: usize = 200;
         let v1 = self.v1.get().and_then(|encoded| encoded.as_ref()).map(|encoded| encoded.frame.len());
-        let ahp = [&self.ahp_computed, &self.ahp_plain, &self.ahp_derived];
-        let ahp = ahp.into_iter().filter_map(|slot| slot.get()?.as_ref());
+        let ahp = self.ahp.iter().filter_map(|slot| slot.get()?.as_ref());
         let frames: usize = v1.into_iter().chain(ahp.map(|encoded| encoded.frame.len())).sum();
         let own = match self.delta() {
             Some(text) => text.len(),

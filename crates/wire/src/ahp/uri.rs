@@ -26,6 +26,15 @@ pub enum Spelling {
     Derived,
 }
 
+impl Spelling {
+    /// How many there are; each has its place among so many.
+    pub const COUNT: usize = 3;
+
+    pub const fn place(self) -> usize {
+        self as usize
+    }
+}
+
 const SESSION: &str = "ahp-session";
 const CHAT: &str = "ahp-chat";
 const MAIN: &str = "default";

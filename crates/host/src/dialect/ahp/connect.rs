@@ -14,7 +14,7 @@ use crate::connection::{Close, Encode, Outgoing};
 use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
 use crate::sequencer::{
-    Attach, AttachAnswer, AttachAs, Missed, Reply, Seen, Subscribe, Subscribed, ToSequencer, Told, Wanted,
+    Attach, AttachAnswer, AttachAs, Missed, Published, Reply, Seen, Subscribe, Subscribed, ToSequencer, Told, Wanted,
 };
 use grove_wire::registry::Registry;
 
@@ -211,7 +211,10 @@ impl Peer {
         let wanted = wanted(Channel::parse(uri)?)?;
         let look = {
             let wanted = wanted.clone();
-            move |published: &crate::sequencer::Published, _| wanted.session(published)
+            // Nearly always it is loaded, and nothing more is to be asked.
+            move |published: &Published, _| {
+                wanted.session(published).filter(|session| published.cold.contains_key(session))
+            }
         };
         // A host that is stopping loads nothing, and says so by itself.
         if let Ok(Some(session)) = self.host.0.sequencer.read(look).await {

@@ -2,25 +2,20 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, ClientId, Extra, SessionUri};
+use grove_core::{ClientId, Extra};
 use grove_wire::ahp::{self, Action};
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Peer;
+use super::sessions::Whereabouts;
 use crate::dialect::answer::stopped;
-use crate::sequencer::{Aside, Found, Origin, ToSequencer};
+use crate::sequencer::{Aside, Origin, ToSequencer};
 use crate::session::{Dispatch, Reply, ToSession};
 
 /// How much of what is not understood is kept for the echo.
 const MOST_EXTRA: usize = 64 << 10;
-
-/// Where an action goes.
-enum Target {
-    Root,
-    Session(SessionUri, Option<ChatId>),
-}
 
 impl Peer {
     /// Takes an action to its session. One for an unknown channel is ignored without an echo.
@@ -29,30 +24,23 @@ impl Peer {
         client: ClientId,
         params: ahp::DispatchActionParams,
     ) -> Result<(), ErrorObject> {
-        let Some(wanted) = self.wanted(&params.channel).await else { return Ok(()) };
-        let look = move |published: &crate::sequencer::Published, _| match published.find(&wanted)? {
-            Found::Root => Some(Target::Root),
-            Found::Whole(session) | Found::Session(session) => Some(Target::Session(session.uri.clone(), None)),
-            Found::Chat(session, chat) => Some(Target::Session(session.uri.clone(), Some(chat.id.clone()))),
-        };
-        let Some(target) = self.host.0.sequencer.read(look).await.map_err(stopped)? else { return Ok(()) };
-
+        let Some(target) = self.find(&params.channel).await? else { return Ok(()) };
         let action = params.action();
         let extra = action.as_ref().ok().and_then(|action| not_understood(&params.action, action));
         let origin = Origin { client, client_seq: params.client_seq, extra };
         let chat = match &target {
-            Target::Session(_, chat) => chat.as_ref(),
-            Target::Root => None,
+            Whereabouts::Chat(_, chat) => Some(chat),
+            Whereabouts::Root | Whereabouts::Session(_) => None,
         };
         let command = action.map_err(|error| error.to_string()).and_then(|action| ahp::decode::command(action, chat));
         let answer = self.aside(params.channel, params.action, origin.clone());
         match target {
-            Target::Root => {
+            Whereabouts::Root => {
                 let reason = command.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
                 let refused = ToSequencer::Tell(answer(Reply::Refused(reason)));
                 self.host.0.sequencer.tell(refused).await.map_err(stopped)
             }
-            Target::Session(uri, _) => {
+            Whereabouts::Session(uri) | Whereabouts::Chat(uri, _) => {
                 let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
                 let dispatch = Dispatch { command, origin, answer: Box::new(answer) };
                 // A session that ends at this moment is unknown already.

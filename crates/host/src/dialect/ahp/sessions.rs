@@ -112,7 +112,7 @@ impl Peer {
         let params: ahp::ChannelParams = read_params(params)?;
         let missing = || no_session(&params.channel);
         let uri = match self.find(&params.channel).await? {
-            Some(Whereabouts { uri, chat: None }) => uri,
+            Some(Whereabouts::Session(uri)) => uri,
             Some(_) | None => return Err(missing()),
         };
         match self.host.dispose_session(&uri).await.map_err(stopped)? {
@@ -132,7 +132,7 @@ impl Peer {
             return Err(ErrorObject::invalid_params(Rejection::OnlyUserMessages.to_string()));
         }
         let session = match self.find(&params.channel).await? {
-            Some(Whereabouts { uri, chat: None }) => self.handle_of(&uri).await?,
+            Some(Whereabouts::Session(uri)) => self.handle_of(&uri).await?,
             Some(_) | None => None,
         };
         let session = session.ok_or_else(|| no_session(&params.channel))?;
@@ -170,7 +170,7 @@ impl Peer {
     pub(super) async fn dispose_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::ChannelParams = read_params(params)?;
         let (uri, chat) = match self.find(&params.channel).await? {
-            Some(Whereabouts { uri, chat: Some(chat) }) => (uri, chat),
+            Some(Whereabouts::Chat(uri, chat)) => (uri, chat),
             Some(_) | None => return Err(not_found(&params.channel)),
         };
         let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
@@ -183,14 +183,12 @@ impl Peer {
     }
 
     /// What a channel's name leads to.
-    async fn find(&self, channel: &str) -> Result<Option<Whereabouts>, ErrorObject> {
+    pub(super) async fn find(&self, channel: &str) -> Result<Option<Whereabouts>, ErrorObject> {
         let Some(wanted) = self.wanted(channel).await else { return Ok(None) };
         let look = move |published: &Published, _| match published.find(&wanted)? {
-            Found::Root => None,
-            Found::Whole(session) | Found::Session(session) => {
-                Some(Whereabouts { uri: session.uri.clone(), chat: None })
-            }
-            Found::Chat(session, chat) => Some(Whereabouts { uri: session.uri.clone(), chat: Some(chat.id.clone()) }),
+            Found::Root => Some(Whereabouts::Root),
+            Found::Whole(session) | Found::Session(session) => Some(Whereabouts::Session(session.uri.clone())),
+            Found::Chat(session, chat) => Some(Whereabouts::Chat(session.uri.clone(), chat.id.clone())),
         };
         self.host.0.sequencer.read(look).await.map_err(stopped)
     }
@@ -314,10 +312,12 @@ impl Peer {
     }
 }
 
-/// Where something is: in a session, or in one of its chats.
-struct Whereabouts {
-    uri: SessionUri,
-    chat: Option<ChatId>,
+/// Where a channel's name leads.
+pub(super) enum Whereabouts {
+    Root,
+    Session(SessionUri),
+    /// A chat of the session with this URI.
+    Chat(SessionUri, ChatId),
 }
 
 /// A reference that is being written: where its `@` stands, and what comes behind it.
