@@ -97,6 +97,7 @@ impl Session {
                     config.values = config.changed(values, *replace);
                 }
             }
+            SessionEvent::DetailsChanged(details) => self.details.clone_from(details),
         }
     }
 
@@ -152,6 +153,30 @@ impl Chat {
                 self.is_archived = *archived;
                 Touched::Detail
             }
+            ChatEvent::ActivityChanged(activity) => {
+                self.activity.clone_from(activity);
+                Touched::Detail
+            }
+            ChatEvent::AgentSessionChanged(name) => {
+                self.agent_session.clone_from(name);
+                Touched::Detail
+            }
+            ChatEvent::TurnsLeft => {
+                self.turns.clear();
+                self.active = None;
+                self.has_older_turns = false;
+                Touched::Detail
+            }
+            ChatEvent::TurnsTaken { turns, older } => {
+                let new: Vec<_> = turns.iter().filter(|turn| self.position(&turn.id).is_none()).cloned().collect();
+                self.turns.splice(..0, new);
+                self.has_older_turns = *older && !turns.is_empty();
+                Touched::Detail
+            }
+            ChatEvent::EntryAdded(entry) => {
+                self.unlogged.push(entry.clone());
+                Touched::Detail
+            }
             ChatEvent::SteeringSet(message) => {
                 self.steering = Some(message.clone());
                 Touched::Detail
@@ -188,6 +213,7 @@ impl Chat {
             | ChatEvent::ToolCallStarted { .. }
             | ChatEvent::ToolCallInputDelta { .. }
             | ChatEvent::ToolCallReady { .. }
+            | ChatEvent::ToolCallRestated { .. }
             | ChatEvent::ToolCallGated { .. }
             | ChatEvent::ToolCallConfirmed { .. }
             | ChatEvent::ToolCallOutput { .. }
@@ -264,7 +290,9 @@ impl ActiveTurn {
                 }
                 let ready_rank = Some(self.next_ready_rank());
                 if let Some(mine) = self.tool_call_mut(&call.id) {
+                    let extra = call.extra.clone().or_else(|| mine.extra.take());
                     *mine = ToolCall {
+                        extra,
                         invocation_message: invocation_message.clone(),
                         input: input.clone(),
                         status: match gate {
@@ -280,6 +308,7 @@ impl ActiveTurn {
                     };
                 }
             }
+            ChatEvent::ToolCallRestated { restated, .. } => self.restate(restated),
             ChatEvent::ToolCallGated { gated, .. } => self.gate(gated),
             ChatEvent::ToolCallConfirmed { call, request, verdict, .. } => self.ungate(call, request, verdict),
             ChatEvent::ToolCallOutput { call, output, .. } => {
@@ -334,7 +363,12 @@ impl ActiveTurn {
             | ChatEvent::QueueReordered(_)
             | ChatEvent::DraftChanged(_)
             | ChatEvent::ChatReadChanged(_)
-            | ChatEvent::ChatArchivedChanged(_) => {}
+            | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ActivityChanged(_)
+            | ChatEvent::AgentSessionChanged(_)
+            | ChatEvent::TurnsLeft
+            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::EntryAdded(_) => {}
         }
     }
 }
@@ -356,6 +390,7 @@ impl NewToolCall {
             status: ToolCallStatus::Streaming,
             ready_rank: None,
             announced: None,
+            extra: self.extra.clone(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What can happen. Events are finer than any dialect's actions: each maps, in each dialect, to one action or to none.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
@@ -72,6 +74,8 @@ pub enum SessionEvent {
         values: Extra,
         replace: bool,
     },
+    /// What is known about the session beside what is said in it: all of it, as it is from now on.
+    DetailsChanged(Box<Details>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +123,12 @@ pub enum ChatEvent {
         invocation_message: String,
         input: Option<String>,
         gate: Gate,
+    },
+    /// What a running call is about turns out to be something else. What it has put out so far is to be said again.
+    ToolCallRestated {
+        turn: TurnId,
+        #[serde(flatten)]
+        restated: Box<Restated>,
     },
     /// A person is asked.
     ToolCallGated {
@@ -202,6 +212,21 @@ pub enum ChatEvent {
     DraftChanged(Option<Message>),
     ChatReadChanged(bool),
     ChatArchivedChanged(bool),
+    /// What the chat is busy with, in a few words: said where nothing else shows it.
+    ActivityChanged(Option<String>),
+    /// How its agent calls this conversation. No client hears of it.
+    AgentSessionChanged(Option<String>),
+    /// The leaf has moved: none of the turns is on the way to it that were shown. They stay in the log.
+    TurnsLeft,
+    /// The newest turns on the way to the leaf, behind a [`ChatEvent::TurnsLeft`].
+    TurnsTaken {
+        turns: Vec<Arc<Turn>>,
+        /// Whether there are older ones, which are stored.
+        older: bool,
+    },
+    /// An entry of the chat's log that is no part of a turn: a label, a summary, the leaf's new place. No client hears
+    /// of it by itself.
+    EntryAdded(LogEntry),
 }
 
 impl ChatEvent {
@@ -215,6 +240,7 @@ impl ChatEvent {
             | ChatEvent::ToolCallStarted { turn, .. }
             | ChatEvent::ToolCallInputDelta { turn, .. }
             | ChatEvent::ToolCallReady { turn, .. }
+            | ChatEvent::ToolCallRestated { turn, .. }
             | ChatEvent::ToolCallGated { turn, .. }
             | ChatEvent::ToolCallConfirmed { turn, .. }
             | ChatEvent::ToolCallOutput { turn, .. }
@@ -235,7 +261,12 @@ impl ChatEvent {
             | ChatEvent::QueueReordered(_)
             | ChatEvent::DraftChanged(_)
             | ChatEvent::ChatReadChanged(_)
-            | ChatEvent::ChatArchivedChanged(_) => None,
+            | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ActivityChanged(_)
+            | ChatEvent::AgentSessionChanged(_)
+            | ChatEvent::TurnsLeft
+            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::EntryAdded(_) => None,
         }
     }
 
@@ -257,15 +288,32 @@ pub struct NewToolCall {
     /// The client that will run it; without one, the agent does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientId>,
+    /// What its agent says of it beyond this. It may be said anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Extra>,
 }
 
 impl NewToolCall {
     /// Whether this is how `call` began.
     pub fn is(&self, call: &ToolCall) -> bool {
-        let Self { id, name, display_name, kind, language, client } = self;
+        let Self { id, name, display_name, kind, language, client, extra: _ } = self;
         (id, name, display_name, kind) == (&call.id, &call.name, &call.display_name, &call.kind)
             && (language, client) == (&call.language, &call.client)
     }
+}
+
+/// What a running call is about, said anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Restated {
+    /// Names are said again; they are what they were.
+    pub call: NewToolCall,
+    pub invocation_message: String,
+    /// Without one, the input is what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Why it may run, as it is known: said again, since a dialect tells both as one.
+    pub confirmed: ConfirmedBy,
 }
 
 /// A question put before a call. What is known of the call is said again, since a dialect may tell both as one.

@@ -16,6 +16,7 @@ pub fn may_concern(change: &Change) -> bool {
         Change::Chat(_, _, event) => match event {
             ChatEvent::TurnStarted { .. }
             | ChatEvent::ToolCallReady { .. }
+            | ChatEvent::ToolCallRestated { .. }
             | ChatEvent::ToolCallGated { .. }
             | ChatEvent::ToolCallConfirmed { .. }
             | ChatEvent::ToolCallOutput { .. }
@@ -29,19 +30,25 @@ pub fn may_concern(change: &Change) -> bool {
             | ChatEvent::ChatArchivedChanged(_)
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }
-            | ChatEvent::TurnFailed { .. } => true,
+            | ChatEvent::TurnFailed { .. }
+            // Whether the last turn failed is a matter of which one is the last.
+            | ChatEvent::TurnsLeft
+            | ChatEvent::TurnsTaken { .. } => true,
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }
             | ChatEvent::ReasoningDelta { .. }
             | ChatEvent::ToolCallStarted { .. }
             | ChatEvent::ToolCallInputDelta { .. }
+            | ChatEvent::ActivityChanged(_)
+            | ChatEvent::AgentSessionChanged(_)
             | ChatEvent::UsageReported { .. }
             | ChatEvent::SteeringSet(_)
             | ChatEvent::SteeringRemoved(_)
             | ChatEvent::QueuedSet(_)
             | ChatEvent::QueuedRemoved(_)
             | ChatEvent::QueueReordered(_)
-            | ChatEvent::DraftChanged(_) => false,
+            | ChatEvent::DraftChanged(_)
+            | ChatEvent::EntryAdded(_) => false,
         },
     }
 }
@@ -111,7 +118,13 @@ fn open_questions(chat: &Chat) -> impl Iterator<Item = InputNeeded> + '_ {
             Part::InputRequest(input) if input.outcome.is_none() => {
                 Some(asked(&input.id, InputSubject::Question(Box::new(input.clone()))))
             }
-            Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::InputRequest(_) => None,
+            Part::Text(_)
+            | Part::Reasoning { .. }
+            | Part::Content(_)
+            | Part::Error(_)
+            | Part::InputRequest(_)
+            | Part::Plan(_)
+            | Part::Notice(_) => None,
         })
     })
 }

@@ -35,8 +35,9 @@ pub struct AgentInfo {
 }
 
 impl AgentInfo {
+    /// Whether it may have this model: an agent of which no model is known yet may have any.
     pub fn has_model(&self, id: &ModelId) -> bool {
-        self.models.iter().any(|model| model.id == *id)
+        self.models.is_empty() || self.models.iter().any(|model| model.id == *id)
     }
 }
 
@@ -76,6 +77,66 @@ pub struct Session {
     pub active_clients: Vec<ActiveClient>,
     /// The session's settings, where it has any.
     pub config: Option<SessionConfig>,
+    pub details: Details,
+}
+
+/// What is known about a session beside what is said in it. It changes as a whole, since no dialect can tell less.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Details {
+    /// What may be set, where the agent has said it since the session was made: a JSON schema of an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Extra>,
+    /// Commands that the agent understands in a message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<AgentCommand>,
+    /// Answers that hold for all times that the same is asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<Remembered>,
+    /// What a person should know before going on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// A command that an agent understands at the beginning of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentCommand {
+    /// Without the slash.
+    pub name: String,
+    pub description: String,
+    /// What may follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// An answer to a permission request that was meant for all times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Remembered {
+    pub kind: PermissionKind,
+    /// What was asked about: the command, the path, else the question.
+    pub about: String,
+    pub option: PermissionOption,
+}
+
+impl Remembered {
+    /// What a request is about, as it is compared: exactly, since nobody but the agent knows what resembles it.
+    /// Leave to run something that was not said would be leave to run anything.
+    pub fn subject(request: &PermissionRequest) -> Option<&str> {
+        let said = match request.kind {
+            PermissionKind::Shell => request.full_command_text.as_ref(),
+            PermissionKind::Write | PermissionKind::Mcp | PermissionKind::Read | PermissionKind::Url => {
+                request.full_command_text.as_ref().or(request.path.as_ref()).or(request.title.as_ref())
+            }
+        };
+        said.map(String::as_str).filter(|about| !about.is_empty())
+    }
+
+    /// Whether this answers a request.
+    pub fn answers(&self, request: &PermissionRequest) -> bool {
+        self.kind == request.kind && Self::subject(request) == Some(self.about.as_str())
+    }
 }
 
 /// A session's settings: what may be set, and what is.
@@ -92,6 +153,14 @@ impl SessionConfig {
     pub fn of(values: Extra) -> Self {
         let schema = serde_json::json!({"type": "object", "properties": {}});
         Self { schema: schema.as_object().cloned().unwrap_or_default(), values }
+    }
+
+    /// Takes those of the values that can be set.
+    pub fn choose(&mut self, values: Extra) {
+        let known = self.schema.get("properties").and_then(serde_json::Value::as_object);
+        let known: Vec<_> =
+            values.into_iter().filter(|(name, _)| known.is_some_and(|k| k.contains_key(name))).collect();
+        self.values.extend(known);
     }
 
     /// The values after a change.
@@ -207,12 +276,27 @@ pub struct Chat {
     pub queued: Vec<PendingMessage>,
     /// What a person is writing.
     pub draft: Option<Message>,
+    /// What it is busy with, where nothing else shows it.
+    pub activity: Option<String>,
+    /// How its agent calls this conversation.
+    pub agent_session: Option<String>,
+    /// Entries that its log may not have yet.
+    pub unlogged: Vec<LogEntry>,
     pub is_read: bool,
     pub is_archived: bool,
     /// When its newest turn started or ended, by that turn's own time.
     pub modified_at: Timestamp,
     /// The same by the host's clock: what lists are ordered by.
     pub touched_at: Timestamp,
+}
+
+/// An entry of a chat's log, as its line, and the turn that it stands behind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogEntry {
+    pub line: Arc<str>,
+    /// The newest turn at that time; without one there was none.
+    pub after: Option<TurnId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,6 +318,9 @@ impl Chat {
             steering: None,
             queued: Vec::new(),
             draft: None,
+            activity: None,
+            agent_session: None,
+            unlogged: Vec::new(),
             is_read: true,
             is_archived: false,
             modified_at: at,
@@ -289,6 +376,9 @@ impl Chat {
             steering: self.steering.clone(),
             queued: self.queued.clone(),
             draft: self.draft.clone(),
+            activity: self.activity.clone(),
+            agent_session: self.agent_session.clone(),
+            unlogged: self.unlogged.clone(),
             is_read: self.is_read,
             is_archived: self.is_archived,
             modified_at: self.modified_at,
@@ -358,6 +448,7 @@ impl Session {
             input_needed: Vec::new(),
             active_clients: Vec::new(),
             config: new.config.clone(),
+            details: Details::default(),
         }
     }
 
@@ -381,6 +472,7 @@ impl Session {
             input_needed: self.input_needed.clone(),
             active_clients: self.active_clients.clone(),
             config: self.config.clone(),
+            details: self.details.clone(),
         }
     }
 

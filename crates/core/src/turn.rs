@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Decision, Gated, Verdict};
+use crate::event::{Decision, Gated, NewToolCall, Restated, Verdict};
 use crate::ids::*;
 use crate::input::*;
 
@@ -75,6 +75,36 @@ pub enum Part {
     Content(ContentRef),
     Error(ErrorInfo),
     InputRequest(InputRequest),
+    /// What the agent means to do, as it stood at this moment. A later one takes its place in what is shown, not in what
+    /// was.
+    Plan(Vec<PlanEntry>),
+    /// Something that the agent or the host says about the turn: that something is tried again, or was left out.
+    Notice(String),
+}
+
+/// One step of a plan, or one item of a list of things to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanEntry {
+    pub content: String,
+    pub priority: PlanPriority,
+    pub status: PlanStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlanPriority {
+    High,
+    Medium,
+    Low,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlanStatus {
+    Pending,
+    InProgress,
+    Completed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +176,9 @@ pub struct ToolCall {
     /// What the call was when it became ready, where that has changed since: version 1 hears of it only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<Box<Invocation>>,
+    /// What its agent says of it beyond this: places in files, what kind of tool it calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Extra>,
 }
 
 /// What a call is about to do, in words and as its input.
@@ -157,8 +190,21 @@ pub struct Invocation {
 }
 
 impl ToolCall {
+    /// What the call began with, and is called by from then on.
+    pub fn names(&self) -> NewToolCall {
+        NewToolCall {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            display_name: self.display_name.clone(),
+            kind: self.kind,
+            language: self.language.clone(),
+            client: self.client.clone(),
+            extra: self.extra.clone(),
+        }
+    }
+
     /// Says anew what the call is about to do, and keeps what was said first.
-    fn restate(&mut self, message: Option<&String>, input: Option<&String>) {
+    pub(crate) fn restate(&mut self, message: Option<&String>, input: Option<&String>) {
         let was = Invocation { message: self.invocation_message.clone(), input: self.input.clone() };
         if let Some(message) = message {
             self.invocation_message.clone_from(message);
@@ -175,7 +221,16 @@ impl ToolCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ToolKind {
+    /// Runs a command.
     Terminal,
+    Read,
+    Edit,
+    Delete,
+    Move,
+    Search,
+    Think,
+    Fetch,
+    SwitchMode,
 }
 
 /// Where a tool call stands. Each state carries what exists only in it.
@@ -253,6 +308,31 @@ pub struct ToolOutput {
     pub text: String,
     /// Pieces of output as the dialect of whoever ran the call has them.
     pub pieces: Option<Vec<serde_json::Value>>,
+    /// What there is beside the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached>,
+}
+
+/// What a call gives beside text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Attached {
+    /// A file as it was and as it is.
+    Edit(FileChange),
+    /// A body that is stored: a picture, say.
+    Content(ContentRef),
+}
+
+/// A change of one file. Without `before` it is new, without `after` it is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    pub path: String,
+    pub before: Option<ContentRef>,
+    pub after: Option<ContentRef>,
+    /// Lines that came and lines that went.
+    pub added: u64,
+    pub removed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,6 +342,9 @@ pub struct ToolResult {
     pub past_tense_message: String,
     /// The output, or its beginning where the whole is stored as content.
     pub output: Option<String>,
+    /// What there is beside the output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached>,
     /// What else the result says, as the dialect of whoever ran the call has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
@@ -282,6 +365,9 @@ pub struct PermissionRequest {
     /// The answers to choose from; without any, yes and no.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<PermissionOption>,
+    /// What the call would change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<FileChange>,
     /// Whether the person may change the call's input before it runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
@@ -294,6 +380,9 @@ pub struct PermissionOption {
     pub id: String,
     pub label: String,
     pub allows: bool,
+    /// Whether it is meant for all times that this is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lasting: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -313,6 +402,48 @@ pub struct Usage {
     pub output_tokens: Option<u64>,
     pub model: Option<ModelId>,
     pub cache_read_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+    /// How much of the model's window is taken, and how much there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextUse>,
+    /// What the session has cost so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+impl Usage {
+    /// What is known now where something more was said: what was not said again stays.
+    pub fn updated(&self, said: Usage) -> Usage {
+        Usage {
+            input_tokens: said.input_tokens.or(self.input_tokens),
+            output_tokens: said.output_tokens.or(self.output_tokens),
+            model: said.model.or_else(|| self.model.clone()),
+            cache_read_tokens: said.cache_read_tokens.or(self.cache_read_tokens),
+            cache_write_tokens: said.cache_write_tokens.or(self.cache_write_tokens),
+            reasoning_tokens: said.reasoning_tokens.or(self.reasoning_tokens),
+            context: said.context.or(self.context),
+            cost: said.cost.or_else(|| self.cost.clone()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextUse {
+    pub used: u64,
+    pub size: u64,
+}
+
+/// An amount as it was said: equal means equal, which a float does not promise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cost {
+    pub amount: Number,
+    /// As ISO 4217 has it.
+    pub currency: String,
 }
 
 /// How a turn ended.
@@ -325,7 +456,8 @@ pub enum Outcome {
 }
 
 /// A turn that is over and never changes again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Turn {
     pub id: TurnId,
     pub message: Message,
@@ -335,6 +467,7 @@ pub struct Turn {
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
     /// A place where each dialect may leave this turn's bytes; nothing here looks into it.
+    #[serde(skip)]
     pub encodings: Encodings,
 }
 
@@ -492,6 +625,30 @@ impl ActiveTurn {
         })
     }
 
+    /// Whether a tool call runs.
+    pub fn runs_tool(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::ToolCall(call) => call.status == ToolCallStatus::Running,
+            _ => false,
+        })
+    }
+
+    /// The questions about calls that have been answered: what was asked, of which call, and the answer.
+    pub fn decided(&self) -> impl Iterator<Item = (RequestId, ToolCallId, Verdict)> + '_ {
+        self.request_index.iter().filter_map(|(request, at)| {
+            let Some(Part::ToolCall(call)) = self.parts.get(*at) else { return None };
+            let (decision, option, skipped) = match &call.status {
+                ToolCallStatus::PendingConfirmation(pending) if pending.id == *request => return None,
+                ToolCallStatus::Cancelled(cancellation) => {
+                    (Decision::Denied, &cancellation.option, cancellation.reason == CancelReason::Skipped)
+                }
+                _ => (Decision::Approved, call.confirmed.as_ref().map_or(&None, |confirmed| &confirmed.option), false),
+            };
+            let option = option.as_ref().map(|option| option.id.clone());
+            Some((request.clone(), call.id.clone(), Verdict { option, skipped, ..decision.into() }))
+        })
+    }
+
     pub(crate) fn push(&mut self, part: Part) {
         let at = self.parts.len();
         match &part {
@@ -520,7 +677,7 @@ impl ActiveTurn {
                     self.open_requests += 1;
                 }
             }
-            Part::Content(_) | Part::Error(_) => {}
+            Part::Content(_) | Part::Error(_) | Part::Plan(_) | Part::Notice(_) => {}
         }
         self.parts.push(part);
     }
@@ -595,6 +752,20 @@ impl ActiveTurn {
             }),
         };
         self.open_requests -= 1;
+    }
+
+    /// A running call is something else than was said.
+    pub(crate) fn restate(&mut self, restated: &Restated) {
+        let Some(call) = self.tool_call_mut(&restated.call.id) else { return };
+        if call.status != ToolCallStatus::Running {
+            return;
+        }
+        call.restate(Some(&restated.invocation_message), restated.input.as_ref());
+        if restated.call.extra.is_some() {
+            call.extra.clone_from(&restated.call.extra);
+        }
+        call.confirmed = Some(Confirmed { by: restated.confirmed, option: None });
+        call.output = None;
     }
 
     /// A call has run; its result waits for a person, or is there.

@@ -4,6 +4,7 @@
 //! (the next queued message becoming a turn, the session's catalogue) comes behind it in the same batch.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::event::*;
 use crate::ids::*;
@@ -123,6 +124,18 @@ pub enum Command {
     TakeSteering {
         chat: ChatId,
     },
+    /// Shows other turns: the leaf is elsewhere. These are the newest on the way to it.
+    MoveLeaf {
+        chat: ChatId,
+        turns: Vec<Arc<Turn>>,
+        older: bool,
+        entries: Vec<LogEntry>,
+    },
+    /// Adds entries to a chat's log.
+    AddEntries {
+        chat: ChatId,
+        entries: Vec<LogEntry>,
+    },
     /// Ends a turn because the host stops: what waits goes on waiting.
     StopTurn {
         chat: ChatId,
@@ -150,6 +163,8 @@ impl Command {
                 | Command::TakeSteering { .. }
                 | Command::AddChat { .. }
                 | Command::RemoveChat(_)
+                | Command::MoveLeaf { .. }
+                | Command::AddEntries { .. }
         )
     }
 }
@@ -251,6 +266,11 @@ pub const MAX_QUEUED: usize = 1_000;
 pub const MAX_CHATS: usize = 100;
 /// How many clients may take part in a session.
 pub const MAX_ACTIVE_CLIENTS: usize = 100;
+/// How many answers a session remembers. Past it the oldest is asked for again.
+pub const MAX_REMEMBERED: usize = 1_000;
+/// How many bytes a command, a path or a question may have for an answer to it to be remembered. What is longer is asked
+/// again each time: all that is remembered is told anew with every answer.
+pub const MAX_REMEMBERED_SUBJECT: usize = 4_096;
 
 /// What an accepted command makes happen, in order. Nothing, where everything is as the command wants it already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -343,8 +363,12 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if verdict.edited_input.is_some() && !pending.editable {
                 return Err(Rejection::ToolCall { call: call.id.clone(), problem: "takes no other input" });
             }
+            let remembered = remembered(session, pending, &verdict);
             let (call, request) = (call.id.clone(), pending.id.clone());
             out.chat_event(&chat, ChatEvent::ToolCallConfirmed { turn, call, request, verdict });
+            if let Some(details) = remembered {
+                out.session_event(SessionEvent::DetailsChanged(Box::new(details)));
+            }
         }
         Command::ConfirmResult { chat, turn, call, decision } => {
             let (_, active) = out.running(&chat, &turn)?;
@@ -434,6 +458,25 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 return Err(Rejection::TurnInProgress(active.id.clone()));
             }
             out.session_event(SessionEvent::ChatRemoved(chat));
+        }
+        Command::MoveLeaf { chat, turns, older, entries } => {
+            out.must_be_idle(&chat)?;
+            let state = out.chat(&chat)?;
+            let is_there = state.turns == turns && state.has_older_turns == (older && !turns.is_empty());
+            if is_there && entries.is_empty() && state.agent_session.is_none() {
+                return Ok(Batch::default());
+            }
+            out.chat_event(&chat, ChatEvent::TurnsLeft);
+            out.chat_event(&chat, ChatEvent::TurnsTaken { turns, older });
+            // What the agent remembers is another conversation.
+            if out.chat(&chat)?.agent_session.is_some() {
+                out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
+            }
+            entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
+        }
+        Command::AddEntries { chat, entries } => {
+            out.must_be_idle(&chat)?;
+            entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
         }
         Command::SetActiveClient(client) => {
             must_be_themselves(who, &client.client)?;
@@ -525,9 +568,22 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::Report { chat, event } => {
-            let (state, active) = match event.turn() {
-                Some(turn) => out.running(&chat, turn)?,
-                None => return Err(Rejection::NotYours),
+            let (state, active) = match (event.turn(), &event) {
+                (Some(turn), _) => out.running(&chat, turn)?,
+                // What holds for the chat, whatever runs in it.
+                (None, ChatEvent::ActivityChanged(activity)) => {
+                    if out.chat(&chat)?.activity != *activity {
+                        out.chat_event(&chat, event);
+                    }
+                    return Ok(Batch { events: out.events });
+                }
+                (None, ChatEvent::AgentSessionChanged(name)) => {
+                    if out.chat(&chat)?.agent_session != *name {
+                        out.chat_event(&chat, event);
+                    }
+                    return Ok(Batch { events: out.events });
+                }
+                (None, _) => return Err(Rejection::NotYours),
             };
             check_report(active, &event)?;
             let event = completed(active, event);
@@ -559,7 +615,8 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 | SessionEvent::ArchivedChanged(_)
                 | SessionEvent::ActiveClientSet(_)
                 | SessionEvent::ActiveClientRemoved(_)
-                | SessionEvent::ConfigChanged { .. } => {}
+                | SessionEvent::ConfigChanged { .. }
+                | SessionEvent::DetailsChanged(_) => {}
             }
             out.session_event(event);
         }
@@ -581,6 +638,22 @@ fn must_be_themselves(who: &Who, client: &ClientId) -> Result<(), Rejection> {
         Who::Client(who) if who != client => Err(Rejection::NotYours),
         Who::Client(_) | Who::Agent | Who::Host => Ok(()),
     }
+}
+
+/// What is known about the session once a person has answered for all times, where they have.
+fn remembered(session: &Session, request: &PermissionRequest, verdict: &Verdict) -> Option<Details> {
+    let option = request.options.iter().find(|option| Some(&option.id) == verdict.option.as_ref())?;
+    let about = Remembered::subject(request).filter(|about| about.len() <= MAX_REMEMBERED_SUBJECT)?;
+    if !option.lasting || verdict.by != ConfirmedBy::Person {
+        return None;
+    }
+    let mut details = session.details.clone();
+    details.remembered.retain(|known| !known.answers(request));
+    if details.remembered.len() >= MAX_REMEMBERED {
+        details.remembered.remove(0);
+    }
+    details.remembered.push(Remembered { kind: request.kind, about: about.to_owned(), option: option.clone() });
+    Some(details)
 }
 
 /// The call that a question is about, and what is asked.
@@ -616,7 +689,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
             let duplicate = match part {
                 Part::Text(text) => active.has_part(&text.id),
                 Part::Reasoning { id, .. } => active.has_part(id),
-                Part::Content(_) | Part::Error(_) => false,
+                Part::Content(_) | Part::Error(_) | Part::Plan(_) | Part::Notice(_) => false,
                 // They have events of their own, which say how they came about.
                 Part::ToolCall(_) | Part::InputRequest(_) => return Err(Rejection::NotYours),
             };
@@ -640,12 +713,11 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         }
         ChatEvent::ToolCallReady { call, .. } => {
             call_in(&call.id, |status| *status == ToolCallStatus::Streaming, "is past its beginning")?;
-            match active.tool_call(&call.id) {
-                Some(begun) if !call.is(begun) => {
-                    Err(Rejection::ToolCall { call: call.id.clone(), problem: "has another name now" })
-                }
-                Some(_) | None => Ok(()),
-            }
+            must_be_called(active, call)
+        }
+        ChatEvent::ToolCallRestated { restated, .. } => {
+            call_in(&restated.call.id, |status| *status == ToolCallStatus::Running, "is not running")?;
+            must_be_called(active, &restated.call)
         }
         ChatEvent::ToolCallGated { gated, .. } => {
             if active.knows_request(&gated.request.id) {
@@ -690,7 +762,22 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         | ChatEvent::QueuedSet(_)
         | ChatEvent::QueuedRemoved(_)
         | ChatEvent::QueueReordered(_)
-        | ChatEvent::DraftChanged(_) => Err(Rejection::NotYours),
+        | ChatEvent::DraftChanged(_)
+        | ChatEvent::ActivityChanged(_)
+        | ChatEvent::AgentSessionChanged(_)
+        | ChatEvent::TurnsLeft
+        | ChatEvent::TurnsTaken { .. }
+        | ChatEvent::EntryAdded(_) => Err(Rejection::NotYours),
+    }
+}
+
+/// A call that is told of again has the name that it began with.
+fn must_be_called(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejection> {
+    match active.tool_call(&call.id) {
+        Some(begun) if !call.is(begun) => {
+            Err(Rejection::ToolCall { call: call.id.clone(), problem: "has another name now" })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -701,6 +788,12 @@ fn completed(active: &ActiveTurn, mut event: ChatEvent) -> ChatEvent {
             if let Some(call) = active.tool_call(&gated.call) {
                 gated.invocation_message.get_or_insert_with(|| call.invocation_message.clone());
                 gated.input = gated.input.take().or_else(|| call.input.clone());
+            }
+        }
+        // Why a call may run is for the host to say, whatever its agent makes of it.
+        ChatEvent::ToolCallRestated { restated, .. } => {
+            if let Some(confirmed) = active.tool_call(&restated.call.id).and_then(|call| call.confirmed.as_ref()) {
+                restated.confirmed = confirmed.by;
             }
         }
         // Whoever confirms a result confirms the one that waits.
@@ -732,6 +825,14 @@ impl<'a> Out<'a> {
         let chat = self.chat(chat)?;
         let active = chat.active_turn(turn).ok_or_else(|| Rejection::TurnNotActive(turn.clone()))?;
         Ok((chat, active))
+    }
+
+    /// Entries have their places, and a turn that runs has none yet.
+    fn must_be_idle(&self, chat: &ChatId) -> Result<(), Rejection> {
+        match &self.chat(chat)?.active {
+            Some(active) => Err(Rejection::TurnInProgress(active.id.clone())),
+            None => Ok(()),
+        }
     }
 
     fn must_be_usable(&self) -> Result<(), Rejection> {
@@ -792,6 +893,9 @@ impl<'a> Out<'a> {
             *duration = Some(active.duration_at(self.now));
         }
         self.chat_event(chat, end);
+        if self.session.chat(chat).is_some_and(|chat| chat.activity.is_some()) {
+            self.chat_event(chat, ChatEvent::ActivityChanged(None));
+        }
     }
 
     /// Makes a turn of what waits longest, where there is an agent to take it. A message for the running turn that came

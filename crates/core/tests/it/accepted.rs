@@ -39,10 +39,12 @@ fn name(command: &Command) -> &'static str {
         Command::StopTurn { .. } => "StopTurn",
         Command::Report { .. } => "Report",
         Command::ReportSession(_) => "ReportSession",
+        Command::MoveLeaf { .. } => "MoveLeaf",
+        Command::AddEntries { .. } => "AddEntries",
     }
 }
 
-const COMMANDS: usize = 30;
+const COMMANDS: usize = 32;
 
 /// The first event of each accepted command is the command itself, as it happened.
 #[test]
@@ -184,6 +186,16 @@ fn every_command_is_echoed_first() {
                 error: ErrorInfo::new("hostStopped", "the host stopped"),
             }),
         ),
+        (
+            Scene::ready(),
+            Command::MoveLeaf { chat: main(), turns: vec![], older: false, entries: vec![entry()] },
+            in_chat(ChatEvent::TurnsLeft),
+        ),
+        (
+            Scene::ready(),
+            Command::AddEntries { chat: main(), entries: vec![entry()] },
+            in_chat(ChatEvent::EntryAdded(entry())),
+        ),
         (waiting().after_command_of_host(stop()), start_waiting(), in_chat(ChatEvent::QueuedRemoved("p1".into()))),
     ];
     for (mut scene, command, echo) in host_cases {
@@ -191,6 +203,26 @@ fn every_command_is_echoed_first() {
         assert_eq!(scene.host(command).unwrap()[0], echo);
     }
     assert_eq!(seen.len(), COMMANDS, "every command was tried");
+}
+
+fn entry() -> LogEntry {
+    LogEntry { line: "{}".into(), after: None }
+}
+
+#[test]
+fn the_leaf_stays_where_it_is_while_a_turn_runs() {
+    let moved = || Command::MoveLeaf { chat: main(), turns: vec![], older: false, entries: vec![] };
+    assert_eq!(Scene::in_turn().host(moved()), Err(Rejection::TurnInProgress(turn())));
+    let added = Command::AddEntries { chat: main(), entries: vec![entry()] };
+    assert_eq!(Scene::in_turn().host(added), Err(Rejection::TurnInProgress(turn())));
+    let known = Scene::ready().after_command_of_host(Command::Report {
+        chat: main(),
+        event: ChatEvent::AgentSessionChanged(Some("a".into())),
+    });
+    let mut scene = known;
+    let changes = scene.host(moved()).unwrap();
+    let forgotten = Change::Chat("s1".into(), main(), ChatEvent::AgentSessionChanged(None));
+    assert!(changes.contains(&forgotten), "what the agent remembers is another conversation: {changes:?}");
 }
 
 fn start_at(claimed: u64) -> Command {
@@ -233,6 +265,9 @@ fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
         (Scene::ready(), start_waiting()),
         (waiting(), start_waiting()),
         (Scene::in_turn(), Command::TakeSteering { chat: main() }),
+        (Scene::ready(), Command::Report { chat: main(), event: busy(None) }),
+        (Scene::reported([busy(Some("a"))]), Command::Report { chat: main(), event: busy(Some("a")) }),
+        (Scene::reported([called(Some("a"))]), Command::Report { chat: main(), event: called(Some("a")) }),
     ];
     for (mut scene, command) in of_the_host {
         assert_eq!(scene.host(command.clone()), Ok(vec![]), "{command:?}");
@@ -289,7 +324,7 @@ fn a_question_about_a_call_says_again_what_the_call_is() {
 
 #[test]
 fn whoever_confirms_a_result_confirms_the_one_that_waits() {
-    let waiting = ToolResult { success: true, past_tense_message: "Ran".into(), output: Some("1".into()), extra: None };
+    let waiting = ToolResult { output: Some("1".into()), ..success() };
     let another = ToolResult { output: Some("2".into()), ..waiting.clone() };
     let confirmed = |result: &ToolResult| ChatEvent::ToolCallResultConfirmed {
         turn: turn(),
@@ -467,4 +502,45 @@ fn validating_alone_changes_nothing() {
     let cancelled = Change::Chat("s1".into(), main(), lasting(cancelled(), 47));
     assert_eq!(batch.events, [Event { at: Timestamp(50), change: cancelled }]);
     assert_eq!(scene.session, Scene::in_turn().session);
+}
+
+#[test]
+fn what_a_chat_is_busy_with_and_how_its_agent_calls_it_may_be_said_without_a_turn() {
+    let mut scene = Scene::ready();
+    for event in [busy(Some("Waiting for the model")), busy(None), called(Some("agent-7")), called(None)] {
+        assert_eq!(chat_events(&scene.report(event.clone()).unwrap()), [event]);
+    }
+    scene.report(busy(Some("Signing in"))).unwrap();
+    scene.report(called(Some("agent-7"))).unwrap();
+    let chat = scene.chat();
+    assert_eq!((chat.activity.as_deref(), chat.agent_session.as_deref()), (Some("Signing in"), Some("agent-7")));
+}
+
+#[test]
+fn what_a_chat_was_busy_with_is_over_with_its_turn_behind_the_end_and_before_what_comes_next() {
+    let none = || busy(None);
+    let given = || Scene::reported([busy(Some("Trying again")), called(Some("agent-7"))]);
+    for end in [ended(), cancelled(), failed("broken")] {
+        let mut scene = given();
+        assert_eq!(chat_events(&scene.report(end.clone()).unwrap()), [lasting(end, 3), none()]);
+        assert_eq!(scene.chat().activity, None);
+        assert_eq!(scene.chat().agent_session.as_deref(), Some("agent-7"), "the conversation goes on");
+    }
+    let by_person = chat_events(&given().act(cancel(TURN)).unwrap());
+    assert_eq!(by_person, [lasting(cancelled(), 3), none()]);
+    assert_eq!(chat_events(&given().host(stop()).unwrap())[1..], [none()]);
+    let next = chat_events(&given().after(enqueue("p1")).report(ended()).unwrap());
+    assert_eq!(next[..3], [lasting(ended(), 4), none(), ChatEvent::QueuedRemoved("p1".into())]);
+    let quiet = chat_events(&Scene::in_turn().report(ended()).unwrap());
+    assert_eq!(quiet, [lasting(ended(), 1)], "where nothing was said nothing is taken back");
+}
+
+#[test]
+fn an_agent_says_anew_what_a_call_is_and_not_why_it_may_run() {
+    let allowed = Scene::reported(asking("c1", "r1")).after(resolve("r1", Decision::Approved));
+    for (mut scene, by) in [(allowed, ConfirmedBy::Person), (Scene::reported(running("c1")), ConfirmedBy::NotNeeded)] {
+        let changes = scene.report(restated("c1", Some("ls -a"), ConfirmedBy::Setting)).unwrap();
+        assert_eq!(chat_events(&changes), [restated("c1", Some("ls -a"), by)]);
+        assert_eq!(scene.call("c1").confirmed, Some(Confirmed { by, option: None }));
+    }
 }

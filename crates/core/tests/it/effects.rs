@@ -188,6 +188,54 @@ fn a_call_that_is_restated_keeps_what_was_announced_first() {
 }
 
 #[test]
+fn a_running_call_that_is_restated_keeps_its_name_and_loses_its_output_and_the_chosen_option() {
+    let option = permission_with_options("r1").options.remove(0);
+    let chosen = Verdict { option: Some(option.id.clone()), ..Decision::Approved.into() };
+    let scene = Scene::reported(asking_with_options("c1", "r1"));
+    let scene = scene.after(resolve_with("r1", chosen)).after_report(put_out("c1", "half"));
+    let before = scene.call("c1").clone();
+    assert_eq!(before.confirmed, Some(Confirmed { by: ConfirmedBy::Person, option: Some(option) }));
+    let after = applied(&scene, restated("c1", None, ConfirmedBy::Person));
+    let expected = ToolCall {
+        invocation_message: "Running it".into(),
+        confirmed: Some(Confirmed { by: ConfirmedBy::Person, option: None }),
+        output: None,
+        announced: Some(Box::new(Invocation { message: "Running ls".into(), input: Some("ls".into()) })),
+        ..before
+    };
+    assert_eq!(*after.call("c1"), expected, "and its input, where no other is said");
+    assert_eq!(
+        applied(&after, restated("c1", Some("rm"), ConfirmedBy::Person)).call("c1").input.as_deref(),
+        Some("rm")
+    );
+
+    ignored(&Scene::reported([started("c1")]), restated("c1", None, ConfirmedBy::Person));
+    ignored(&Scene::reported(asking("c1", "r1")), restated("c1", None, ConfirmedBy::Person));
+    ignored(&applied(&scene, completed("c1")), restated("c1", None, ConfirmedBy::Person));
+    ignored(&scene, restated("c9", None, ConfirmedBy::Person));
+}
+
+#[test]
+fn what_an_agent_says_of_a_call_beyond_its_name_stays_until_it_says_something_else() {
+    let saying = |mut event: ChatEvent, value: Option<&str>| {
+        let said = value.map(|value| extra("place", value));
+        match &mut event {
+            ChatEvent::ToolCallStarted { call, .. } | ChatEvent::ToolCallReady { call, .. } => call.extra = said,
+            ChatEvent::ToolCallRestated { restated, .. } => restated.call.extra = said,
+            other => panic!("{other:?} says nothing of a call"),
+        }
+        event
+    };
+    let again = || restated("c1", None, ConfirmedBy::NotNeeded);
+    let scene = Scene::reported([saying(started("c1"), Some("a")), ready("c1", Gate::None)]);
+    assert_eq!(scene.call("c1").extra, Some(extra("place", "a")));
+    assert_eq!(applied(&scene, again()).call("c1").extra, Some(extra("place", "a")));
+    assert_eq!(applied(&scene, saying(again(), Some("b"))).call("c1").extra, Some(extra("place", "b")));
+    let anew = Scene::reported([saying(started("c1"), Some("a")), saying(ready("c1", Gate::None), Some("b"))]);
+    assert_eq!(anew.call("c1").extra, Some(extra("place", "b")));
+}
+
+#[test]
 fn an_input_that_is_not_there_is_not_edited_and_a_refusal_edits_nothing() {
     let mut ready = ready("c1", Gate::Follows);
     if let ChatEvent::ToolCallReady { input, .. } = &mut ready {
@@ -253,6 +301,25 @@ fn usage_replaces_what_was_reported_before() {
     };
     let scene = Scene::reported([used(1), used(2)]);
     assert_eq!(scene.active().usage.as_ref().unwrap().input_tokens, Some(2));
+}
+
+#[test]
+fn usage_that_is_brought_up_to_date_keeps_what_was_not_said_again() {
+    let cost = |amount: u64| Cost { amount: amount.into(), currency: "USD".into() };
+    let known = Usage {
+        input_tokens: Some(1),
+        output_tokens: Some(2),
+        model: Some("small".into()),
+        cache_read_tokens: Some(3),
+        cache_write_tokens: Some(4),
+        reasoning_tokens: Some(5),
+        context: Some(ContextUse { used: 6, size: 7 }),
+        cost: Some(cost(8)),
+    };
+    assert_eq!(known.updated(Usage::default()), known);
+    assert_eq!(Usage::default().updated(known.clone()), known);
+    let more = Usage { cost: Some(cost(9)), output_tokens: Some(0), ..Usage::default() };
+    assert_eq!(known.updated(more), Usage { cost: Some(cost(9)), output_tokens: Some(0), ..known });
 }
 
 #[test]
@@ -398,6 +465,9 @@ fn each_event_of_a_session_changes_its_own_field_and_only_some_move_its_time() {
     let modelled = applied(SessionEvent::ModelChanged("large".into()));
     assert_eq!((modelled.model, modelled.modified_at), (Some("large".into()), now));
     assert_eq!(applied(SessionEvent::Listed), before);
+    let details = Details { warnings: vec!["Two agents work here".into()], ..Details::default() };
+    let known = applied(SessionEvent::DetailsChanged(Box::new(details.clone())));
+    assert_eq!(known, Session { details, ..before.clone() }, "all of them, and nothing else");
 
     let row = ChatRow { status: ChatStatus::Error, ..before.catalogue[0].clone() };
     assert_eq!(applied(SessionEvent::ChatRowChanged(row.clone())).catalogue, vec![row.clone()]);

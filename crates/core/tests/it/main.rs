@@ -4,8 +4,10 @@
 mod accepted;
 mod effects;
 mod mirrored;
+mod older;
 mod properties;
 mod queue;
 mod random;
 mod refused;
+mod remembered;
 mod scene;

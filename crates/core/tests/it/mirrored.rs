@@ -113,6 +113,8 @@ fn streaming_changes_nothing_that_a_session_says_of_its_chats() {
         started("c1"),
         writes("c1", "l"),
         ChatEvent::UsageReported { turn: turn(), usage: Usage::default() },
+        busy(Some("Trying again")),
+        called(Some("agent-7")),
     ];
     let mut scene = Scene::in_turn();
     for report in reports {
@@ -146,6 +148,10 @@ fn a_client_is_needed_while_a_call_of_its_own_runs_and_hears_what_it_has_put_out
     assert_eq!(session_events(&changes), [needed("c1/run", execution(&scene, "c1"))], "nobody is asked");
     let changes = scene.act(report_output("c1", "half")).unwrap();
     assert_eq!(session_events(&changes), [needed("c1/run", execution(&scene, "c1"))]);
+    let call = NewToolCall { client: Some("client".into()), ..new_call("c1") };
+    let restated = Restated { call, invocation_message: "Anew".into(), input: None, confirmed: ConfirmedBy::NotNeeded };
+    let changes = scene.report(ChatEvent::ToolCallRestated { turn: turn(), restated: Box::new(restated) }).unwrap();
+    assert_eq!(session_events(&changes), [needed("c1/run", execution(&scene, "c1"))], "as it is now");
     assert_eq!(scene.session.input_needed.len(), 1);
     let changes = scene.act(complete("c1", false)).unwrap();
     assert_eq!(session_events(&changes), [removed("c1/run")]);

@@ -133,12 +133,16 @@ pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Who) {
     let at = if dice.chance(50) { 0 } else { dice.below(session.chats.len()) };
     let chat = &session.chats[at];
     let id = if dice.chance(2) { ChatId::from("elsewhere") } else { chat.id.clone() };
-    if dice.chance(6) {
+    if dice.chance(8) {
         return (of_the_host(id, chat, dice), Who::Host);
     }
     match &chat.active {
         Some(active) if dice.chance(70) => (report(id, active, dice), Who::Agent),
-        Some(active) => (request(session, id, chat, Some(active), dice), client),
+        Some(active) => {
+            let command = request(session, id, chat, Some(active), dice);
+            let who = if is_denied_by_setting(&command) { Who::Host } else { client };
+            (command, who)
+        }
         None if dice.chance(60) => {
             let turn = TurnId::from(format!("{}-turn-{}", chat.id, chat.turns.len()));
             (Command::StartTurn { chat: id, turn, message: message(dice), started_at: claimed(dice) }, client)
@@ -148,9 +152,25 @@ pub(crate) fn command(session: &Session, dice: &mut Dice) -> (Command, Who) {
     }
 }
 
+/// No dialect lets a client say that a standing rule denies something: that is the host's doing.
+fn is_denied_by_setting(command: &Command) -> bool {
+    match command {
+        Command::ResolvePermission { verdict, .. } => {
+            verdict.decision == Decision::Denied && verdict.by == ConfirmedBy::Setting
+        }
+        _ => false,
+    }
+}
+
 /// What the host does of its own accord.
 fn of_the_host(id: ChatId, chat: &Chat, dice: &mut Dice) -> Command {
-    match dice.below(9) {
+    match dice.below(14) {
+        12 | 13 => {
+            // Some of what was said, as on another branch.
+            let turns = chat.turns.iter().take(dice.below(3)).cloned().collect();
+            let entries = (0..dice.below(2)).map(|_| LogEntry { line: dice.text().into(), after: None }).collect();
+            Command::MoveLeaf { chat: id, turns, older: dice.chance(30), entries }
+        }
         0 | 1 => {
             let chat = side_chat(dice);
             let uri = dice.pick(&["ahp-chat:/", "ahp-chat://"]);
@@ -163,6 +183,7 @@ fn of_the_host(id: ChatId, chat: &Chat, dice: &mut Dice) -> Command {
             let turn = chat.active.as_ref().map_or_else(|| TurnId::from(dice.id("turn-")), |active| active.id.clone());
             Command::StopTurn { chat: id, turn, error: error(dice) }
         }
+        9..=11 => Command::ReportSession(session_event(dice)),
         _ => Command::StartWaiting { chat: id },
     }
 }
@@ -172,7 +193,7 @@ fn side_chat(dice: &mut Dice) -> ChatId {
 }
 
 fn client(dice: &mut Dice) -> ClientId {
-    ClientId::from(dice.pick(&["client", "client", "client", "other"]))
+    ClientId::from(dice.pick(&["client", "client", "other"]))
 }
 
 /// A start time as a client claims it, by whatever clock.
@@ -190,7 +211,7 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
         Some(queued) if dice.chance(80) => queued,
         _ => PendingId::from(dice.id("pending-")),
     };
-    match dice.below(20) {
+    match dice.below(21) {
         0..=3 => {
             let asked = active.map_or_else(Vec::new, open_permissions);
             let (question, verdict) = match dice.one_of(asked) {
@@ -240,7 +261,7 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
             1 => Command::SetChatArchived { chat: id, archived: dice.chance(50) },
             _ => Command::ChangeConfig { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
         },
-        13 => match dice.chance(70) {
+        13 | 20 => match dice.chance(60) {
             true => Command::SetActiveClient(active_client(dice)),
             false => Command::RemoveActiveClient(client(dice)),
         },
@@ -257,12 +278,12 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
             let fresh = PendingId::from(format!("pending-{}", dice.below(50)));
             Command::Enqueue { chat: id, message: pending_message(fresh, dice) }
         }
-        12 => match dice.below(3) {
+        12 => match dice.below(4) {
             0 => Command::Dequeue { chat: id, id: pending },
-            1 => {
+            1 | 2 => {
                 let mut order: Vec<PendingId> = chat.queued.iter().map(|queued| queued.id.clone()).collect();
                 order.reverse();
-                order.truncate(dice.below(order.len() + 1));
+                order.truncate(1 + dice.below(order.len()));
                 Command::ReorderQueue { chat: id, order }
             }
             _ => Command::SetDraft { chat: id, draft: dice.maybe(message) },
@@ -300,7 +321,7 @@ fn verdict(request: &PermissionRequest, dice: &mut Dice) -> Verdict {
 /// What an agent reports of a running turn: mostly what fits it.
 fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
     let turn = if dice.chance(98) { active.id.clone() } else { TurnId::from(dice.id("turn-")) };
-    let event = match dice.below(40) {
+    let event = match dice.below(47) {
         0 => ChatEvent::TurnCompleted { turn, duration: None },
         1 => ChatEvent::TurnFailed { turn, duration: dice.maybe(|_| 5), error: error(dice) },
         2 => chat_event(dice),
@@ -326,7 +347,7 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
             ChatEvent::ToolCallReady {
                 turn,
                 call: match active.tool_call(&id) {
-                    Some(begun) if dice.chance(95) => as_it_began(begun),
+                    Some(begun) if dice.chance(95) => as_it_began(begun, dice),
                     _ => new_call(id, dice),
                 },
                 invocation_message: dice.text(),
@@ -340,7 +361,7 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
             let id = RequestId::from(format!("{chat}-request-{}", dice.below(60)));
             ChatEvent::ToolCallGated { turn, gated: gated(call, id, dice) }
         }
-        29 => {
+        29 | 45 | 46 => {
             let call = call_id(active, dice, |status| *status == ToolCallStatus::Running);
             ChatEvent::ToolCallOutput { turn, call, output: output(dice) }
         }
@@ -362,6 +383,16 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
             }
         }
         36 | 37 => ChatEvent::UsageReported { turn, usage: usage(dice) },
+        38..=40 => {
+            let id = call_id(active, dice, |status| *status == ToolCallStatus::Running);
+            let call = match active.tool_call(&id) {
+                Some(begun) if dice.chance(95) => as_it_began(begun, dice),
+                _ => new_call(id, dice),
+            };
+            ChatEvent::ToolCallRestated { turn, restated: restated(call, dice) }
+        }
+        41 | 42 => ChatEvent::ActivityChanged(dice.maybe(Dice::text)),
+        43 => ChatEvent::AgentSessionChanged(dice.maybe(Dice::text)),
         _ => {
             let id = RequestId::from(format!("{chat}-request-{}", dice.below(60)));
             ChatEvent::InputRequested { turn, request: Box::new(input_request(id, dice)) }
@@ -372,7 +403,7 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
 
 fn whole_or_new_part(active: &ActiveTurn, dice: &mut Dice) -> Part {
     let id = PartId::from(format!("part-{}", active.parts().len()));
-    match dice.below(12) {
+    match dice.below(16) {
         0..=3 => {
             let content = if dice.chance(80) { String::new() } else { dice.text() };
             Part::Text(TextPart { id, content, delivery: Delivery::Streamed })
@@ -380,6 +411,9 @@ fn whole_or_new_part(active: &ActiveTurn, dice: &mut Dice) -> Part {
         4 | 5 => Part::Text(TextPart { id, content: dice.text(), delivery: Delivery::Whole }),
         6..=8 => Part::Reasoning { id, content: if dice.chance(80) { String::new() } else { dice.text() } },
         9 | 10 => Part::Content(content(dice)),
+        11 | 12 => Part::Plan(plan(dice)),
+        13 => Part::Notice(dice.text()),
+        14 => Part::Error(error(dice)),
         _ => any_part(dice),
     }
 }
@@ -454,8 +488,8 @@ fn created(id: SessionId, dice: &mut Dice) -> SessionEvent {
 
 /// Anything that may be said of a session itself, except that it comes or goes.
 pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
-    match dice.below(24) {
-        0 => SessionEvent::CreationFailed(error(dice)),
+    match dice.below(28) {
+        0 | 27 => SessionEvent::CreationFailed(error(dice)),
         1 => SessionEvent::ChatRowChanged(chat_row(dice)),
         20 => match dice.chance(60) {
             true => SessionEvent::ChatAdded(chat_row(dice)),
@@ -464,6 +498,7 @@ pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
         21 => SessionEvent::ActiveClientSet(active_client(dice)),
         22 => SessionEvent::ActiveClientRemoved(client(dice)),
         23 => SessionEvent::ConfigChanged { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
+        24..=26 => SessionEvent::DetailsChanged(Box::new(details(dice))),
         2 => SessionEvent::InputNeededSet(InputNeeded {
             request: RequestId::from(dice.id("request-")),
             chat: ChatId::from("main"),
@@ -484,6 +519,38 @@ pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
         13..=15 => SessionEvent::ModelChanged(model(dice)),
         16 | 17 => SessionEvent::ReadChanged(dice.chance(50)),
         _ => SessionEvent::ArchivedChanged(dice.chance(50)),
+    }
+}
+
+fn details(dice: &mut Dice) -> Details {
+    let command =
+        |dice: &mut Dice| AgentCommand { name: dice.text(), description: dice.text(), hint: dice.maybe(Dice::text) };
+    let remembered = |dice: &mut Dice| Remembered {
+        kind: permission_kind(dice),
+        about: dice.text(),
+        option: option("option-0".to_owned(), dice),
+    };
+    Details {
+        settings: dice.maybe(settings),
+        commands: (0..dice.below(3)).map(|_| command(dice)).collect(),
+        remembered: (0..dice.below(3)).map(|_| remembered(dice)).collect(),
+        warnings: (0..dice.below(3)).map(|_| dice.text()).collect(),
+    }
+}
+
+/// What an agent says may be set: a schema, or something that is none.
+fn settings(dice: &mut Dice) -> Extra {
+    let choices = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "mode": {"type": "string", "title": dice.text(), "enum": ["ask", "code"], "default": "ask"},
+            "fast": {"type": "boolean", "title": dice.text(), "description": dice.text()},
+        },
+        "required": ["mode"],
+    });
+    match choices {
+        serde_json::Value::Object(schema) if dice.chance(80) => schema,
+        _ => any_extra(dice).unwrap_or_default(),
     }
 }
 
@@ -522,7 +589,7 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
     let call = ToolCallId::from(dice.id("call-"));
     let request = RequestId::from(dice.id("request-"));
     let pending = PendingId::from(dice.id("pending-"));
-    match dice.below(29) {
+    match dice.below(32) {
         0..=2 => {
             let (started_at, queued) = (claimed(dice), dice.maybe(|_| pending));
             ChatEvent::TurnStarted { turn, message: message(dice), started_at, queued }
@@ -577,6 +644,9 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
             0 => ChatEvent::QueuedRemoved(pending),
             _ => ChatEvent::QueueReordered((0..dice.below(4)).map(|_| PendingId::from(dice.id("pending-"))).collect()),
         },
+        28 => ChatEvent::ToolCallRestated { turn, restated: restated(new_call(call, dice), dice) },
+        29 => ChatEvent::ActivityChanged(dice.maybe(Dice::text)),
+        30 => ChatEvent::AgentSessionChanged(dice.maybe(Dice::text)),
         _ => ChatEvent::DraftChanged(dice.maybe(message)),
     }
 }
@@ -584,7 +654,7 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
 /// Any part, in any state, whether it could come about in that way or not.
 fn any_part(dice: &mut Dice) -> Part {
     let id = PartId::from(dice.id("part-"));
-    match dice.below(7) {
+    match dice.below(9) {
         0 => {
             let delivery = dice.pick(&[Delivery::Streamed, Delivery::Whole]);
             Part::Text(TextPart { id, content: dice.text(), delivery })
@@ -593,17 +663,19 @@ fn any_part(dice: &mut Dice) -> Part {
         2 | 3 => Part::ToolCall(Box::new(any_call(dice))),
         4 => Part::Content(content(dice)),
         5 => Part::Error(error(dice)),
+        6 => Part::Plan(plan(dice)),
+        7 => Part::Notice(dice.text()),
         _ => Part::InputRequest(any_input_request(dice)),
     }
 }
 
 fn any_call(dice: &mut Dice) -> ToolCall {
-    let option = PermissionOption { id: "option-0".into(), label: dice.text(), allows: dice.chance(50) };
+    let option = option("option-0".to_owned(), dice);
     ToolCall {
         id: ToolCallId::from(dice.id("call-")),
         name: "tool".into(),
         display_name: "Tool".into(),
-        kind: None,
+        kind: dice.maybe(tool_kind),
         language: None,
         invocation_message: dice.text(),
         intention: dice.maybe(Dice::text),
@@ -629,6 +701,7 @@ fn any_call(dice: &mut Dice) -> ToolCall {
         },
         ready_rank: dice.maybe(|dice| dice.below(3) as u32),
         announced: None,
+        extra: any_extra(dice),
     }
 }
 
@@ -667,14 +740,31 @@ fn new_call(id: ToolCallId, dice: &mut Dice) -> NewToolCall {
         id,
         name: dice.text(),
         display_name: dice.text(),
-        kind: dice.maybe(|_| ToolKind::Terminal),
+        kind: dice.maybe(tool_kind),
         language: dice.maybe(Dice::text),
         client: if dice.chance(25) { Some(client(dice)) } else { None },
+        extra: any_extra(dice),
     }
 }
 
-/// How a call began, said again.
-fn as_it_began(call: &ToolCall) -> NewToolCall {
+fn tool_kind(dice: &mut Dice) -> ToolKind {
+    dice.pick(&[
+        ToolKind::Terminal,
+        ToolKind::Terminal,
+        ToolKind::Terminal,
+        ToolKind::Read,
+        ToolKind::Edit,
+        ToolKind::Delete,
+        ToolKind::Move,
+        ToolKind::Search,
+        ToolKind::Think,
+        ToolKind::Fetch,
+        ToolKind::SwitchMode,
+    ])
+}
+
+/// How a call began, said again; its agent may say more of it, or something else, than before.
+fn as_it_began(call: &ToolCall, dice: &mut Dice) -> NewToolCall {
     NewToolCall {
         id: call.id.clone(),
         name: call.name.clone(),
@@ -682,30 +772,53 @@ fn as_it_began(call: &ToolCall) -> NewToolCall {
         kind: call.kind,
         language: call.language.clone(),
         client: call.client.clone(),
+        extra: any_extra(dice),
     }
+}
+
+/// A call that turns out to be something else.
+fn restated(call: NewToolCall, dice: &mut Dice) -> Box<Restated> {
+    Box::new(Restated {
+        call,
+        invocation_message: dice.text(),
+        input: dice.maybe(Dice::text),
+        confirmed: dice.pick(&[ConfirmedBy::NotNeeded, ConfirmedBy::Person, ConfirmedBy::Setting]),
+    })
+}
+
+fn plan(dice: &mut Dice) -> Vec<PlanEntry> {
+    let entry = |dice: &mut Dice| PlanEntry {
+        content: dice.text(),
+        priority: dice.pick(&[PlanPriority::High, PlanPriority::Medium, PlanPriority::Low]),
+        status: dice.pick(&[PlanStatus::Pending, PlanStatus::InProgress, PlanStatus::Completed]),
+    };
+    (0..dice.below(4)).map(|_| entry(dice)).collect()
+}
+
+fn permission_kind(dice: &mut Dice) -> PermissionKind {
+    dice.pick(&[
+        PermissionKind::Shell,
+        PermissionKind::Write,
+        PermissionKind::Mcp,
+        PermissionKind::Read,
+        PermissionKind::Url,
+    ])
+}
+
+fn option(id: String, dice: &mut Dice) -> PermissionOption {
+    PermissionOption { id, label: dice.text(), allows: dice.chance(60), lasting: dice.chance(40) }
 }
 
 fn permission(id: RequestId, dice: &mut Dice) -> PermissionRequest {
     PermissionRequest {
         id,
-        kind: dice.pick(&[
-            PermissionKind::Shell,
-            PermissionKind::Write,
-            PermissionKind::Mcp,
-            PermissionKind::Read,
-            PermissionKind::Url,
-        ]),
+        kind: permission_kind(dice),
         path: dice.maybe(Dice::text),
         full_command_text: dice.maybe(Dice::text),
         intention: dice.maybe(Dice::text),
         title: dice.maybe(Dice::text),
-        options: (0..dice.below(4))
-            .map(|number| PermissionOption {
-                id: format!("option-{number}"),
-                label: dice.text(),
-                allows: dice.chance(60),
-            })
-            .collect(),
+        options: (0..dice.below(4)).map(|number| option(format!("option-{number}"), dice)).collect(),
+        edits: edits(dice),
         editable: dice.chance(40),
     }
 }
@@ -725,8 +838,31 @@ fn result(dice: &mut Dice) -> ToolResult {
         success: dice.chance(70),
         past_tense_message: dice.text(),
         output: dice.maybe(Dice::text),
+        attached: attached(dice),
         extra: any_extra(dice),
     }
+}
+
+fn edits(dice: &mut Dice) -> Vec<FileChange> {
+    let edit = |attached| match attached {
+        Attached::Edit(change) => Some(change),
+        Attached::Content(_) => None,
+    };
+    attached(dice).into_iter().filter_map(edit).collect()
+}
+
+fn attached(dice: &mut Dice) -> Vec<Attached> {
+    let one = |dice: &mut Dice| match dice.chance(50) {
+        true => Attached::Content(content(dice)),
+        false => Attached::Edit(FileChange {
+            path: dice.pick(&["/project/a file.rs", "b.rs", "", "file:///c"]).to_owned(),
+            before: dice.maybe(content),
+            after: dice.maybe(content),
+            added: dice.below(9) as u64,
+            removed: dice.below(9) as u64,
+        }),
+    };
+    if dice.chance(50) { Vec::new() } else { (0..=dice.below(2)).map(|_| one(dice)).collect() }
 }
 
 fn output(dice: &mut Dice) -> ToolOutput {
@@ -734,7 +870,11 @@ fn output(dice: &mut Dice) -> ToolOutput {
         true => dice.text().into(),
         false => serde_json::json!({"type": "text", "text": dice.text()}),
     };
-    ToolOutput { text: dice.text(), pieces: dice.maybe(|dice| vec![piece(dice), piece(dice)]) }
+    ToolOutput {
+        text: dice.text(),
+        pieces: dice.maybe(|dice| vec![piece(dice), piece(dice)]),
+        attached: attached(dice),
+    }
 }
 
 fn usage(dice: &mut Dice) -> Usage {
@@ -743,7 +883,18 @@ fn usage(dice: &mut Dice) -> Usage {
         output_tokens: dice.maybe(|dice| dice.below(500) as u64),
         model: dice.maybe(model),
         cache_read_tokens: dice.maybe(|dice| dice.below(500) as u64),
+        cache_write_tokens: dice.maybe(|dice| dice.below(500) as u64),
+        reasoning_tokens: dice.maybe(|dice| dice.below(500) as u64),
+        context: dice.maybe(|dice| ContextUse { used: dice.below(500) as u64, size: 1_000 }),
+        cost: dice.maybe(cost),
     }
+}
+
+fn cost(dice: &mut Dice) -> Cost {
+    let amounts = [Number::from(0), Number::from(7), Number::from(u64::MAX)];
+    let fraction = Number::from_f64(dice.below(9_999) as f64 / 10_000.0);
+    let amount = fraction.filter(|_| dice.chance(60)).unwrap_or_else(|| dice.pick(&amounts));
+    Cost { amount, currency: dice.pick(&["USD", "USD", "EUR", ""]).to_owned() }
 }
 
 fn content(dice: &mut Dice) -> ContentRef {

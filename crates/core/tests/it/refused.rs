@@ -148,16 +148,8 @@ fn a_question_is_answered_once_and_only_while_its_turn_runs() {
 
 #[test]
 fn a_model_is_one_that_the_agent_lists() {
-    let mut orphan = Scene::ready();
-    orphan.agent.models.clear();
     check(vec![
         client_wants(Scene::ready(), Command::ChangeModel("huge".into()), unknown_model(), UNKNOWN_MODEL),
-        client_wants(
-            orphan,
-            Command::ChangeModel("small".into()),
-            Rejection::UnknownModel { model: "small".into(), provider: "scripted".into() },
-            "agent scripted has no model small",
-        ),
         client_wants(Scene::failed(), Command::ChangeModel("small".into()), creation_failed(), CREATION_FAILED),
         client_wants(
             Scene::in_turn(),
@@ -166,6 +158,13 @@ fn a_model_is_one_that_the_agent_lists() {
             UNKNOWN_MODEL,
         ),
     ]);
+}
+
+#[test]
+fn an_agent_that_has_not_told_its_models_may_have_any() {
+    let mut silent = Scene::ready();
+    silent.agent.models.clear();
+    silent.act(Command::ChangeModel("small".into())).unwrap();
 }
 
 #[test]
@@ -556,6 +555,7 @@ fn a_report_for_a_turn_that_does_not_run_is_refused() {
     events.extend([
         ChatEvent::UsageReported { turn: turn(), usage: Usage::default() },
         put_out("c1", "half"),
+        restated("c1", None, ConfirmedBy::NotNeeded),
         cancelled(),
         failed("late"),
     ]);
@@ -601,6 +601,7 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
     let no_result = "tool call c1 has no result that waits";
     let problem = |problem| tool_call("c1", problem);
     let approved = || result_confirmed("c1", Decision::Approved);
+    let again = |call: &str| restated(call, None, ConfirmedBy::NotNeeded);
     let mut cases = vec![
         agent_reports(runs(), writes("c1", "l"), problem("is past its beginning"), past),
         agent_reports(runs(), ready("c1", Gate::None), problem("is past its beginning"), past),
@@ -615,6 +616,9 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
         agent_reports(done(), result_gated("c1"), problem("is not running"), not_running),
         agent_reports(begun(), put_out("c1", "half"), problem("is not running"), not_running),
         agent_reports(done(), put_out("c1", "half"), problem("is not running"), not_running),
+        agent_reports(begun(), again("c1"), problem("is not running"), not_running),
+        agent_reports(waits(), again("c1"), problem("is not running"), not_running),
+        agent_reports(done(), again("c1"), problem("is not running"), not_running),
         agent_reports(runs(), approved(), problem("has no result that waits"), no_result),
         agent_reports(done(), approved(), problem("has no result that waits"), no_result),
         agent_reports(
@@ -630,6 +634,7 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
         gated("c9", "r1"),
         completed("c9"),
         put_out("c9", "half"),
+        again("c9"),
         result_gated("c9"),
         result_confirmed("c9", Decision::Denied),
     ];
@@ -639,6 +644,33 @@ fn a_tool_call_takes_only_the_steps_that_its_state_allows() {
         }),
     );
     check(cases);
+}
+
+#[test]
+fn a_call_that_is_told_of_again_has_the_name_that_it_began_with() {
+    let renamed: [fn(&mut NewToolCall); 5] = [
+        |call| call.name = "other".into(),
+        |call| call.display_name = "Other".into(),
+        |call| call.kind = Some(ToolKind::Edit),
+        |call| call.language = None,
+        |call| call.client = Some("client".into()),
+    ];
+    let cases = renamed.into_iter().flat_map(|rename| {
+        let mut made_ready = ready("c1", Gate::None);
+        let mut said_anew = restated("c1", None, ConfirmedBy::NotNeeded);
+        if let ChatEvent::ToolCallReady { call, .. } = &mut made_ready {
+            rename(call);
+        }
+        if let ChatEvent::ToolCallRestated { restated, .. } = &mut said_anew {
+            rename(&mut restated.call);
+        }
+        let problem = || tool_call("c1", "has another name now");
+        [
+            agent_reports(Scene::reported([started("c1")]), made_ready, problem(), "tool call c1 has another name now"),
+            agent_reports(Scene::reported(running("c1")), said_anew, problem(), "tool call c1 has another name now"),
+        ]
+    });
+    check(cases.collect());
 }
 
 /// Each reason has its own words, so that a person can tell them apart; `describe` does not compile without all.

@@ -198,7 +198,7 @@ pub(crate) fn report_output(call: &str, text: &str) -> Command {
 }
 
 pub(crate) fn output(text: &str) -> ToolOutput {
-    ToolOutput { text: text.into(), pieces: None }
+    ToolOutput { text: text.into(), pieces: None, attached: Vec::new() }
 }
 
 pub(crate) fn stop() -> Command {
@@ -244,6 +244,7 @@ pub(crate) fn new_call(id: &str) -> NewToolCall {
         kind: Some(ToolKind::Terminal),
         language: Some("sh".into()),
         client: None,
+        extra: None,
     }
 }
 
@@ -256,22 +257,30 @@ pub(crate) fn permission(id: &str) -> PermissionRequest {
         intention: None,
         title: None,
         options: Vec::new(),
+        edits: vec![],
         editable: false,
     }
 }
 
 /// With an answer that allows and one that does not, and with an input that may be changed.
 pub(crate) fn permission_with_options(id: &str) -> PermissionRequest {
-    let option = |id: &str, allows| PermissionOption { id: id.into(), label: id.into(), allows };
+    let option = |id: &str, allows| PermissionOption { id: id.into(), label: id.into(), allows, lasting: false };
     PermissionRequest {
         options: vec![option("always", true), option("never", false)],
+        edits: vec![],
         editable: true,
         ..permission(id)
     }
 }
 
 pub(crate) fn success() -> ToolResult {
-    ToolResult { success: true, past_tense_message: "Ran ls".into(), output: Some("a b".into()), extra: None }
+    ToolResult {
+        success: true,
+        past_tense_message: "Ran ls".into(),
+        output: Some("a b".into()),
+        attached: Vec::new(),
+        extra: None,
+    }
 }
 
 pub(crate) fn streamed(id: &str) -> ChatEvent {
@@ -341,6 +350,26 @@ pub(crate) fn asked(request: &str) -> ChatEvent {
 
 pub(crate) fn put_out(call: &str, text: &str) -> ChatEvent {
     ChatEvent::ToolCallOutput { turn: turn(), call: call.into(), output: output(text) }
+}
+
+/// A running call that turns out to be something else.
+pub(crate) fn restated(call: &str, input: Option<&str>, confirmed: ConfirmedBy) -> ChatEvent {
+    let restated = Restated {
+        call: new_call(call),
+        invocation_message: "Running it".into(),
+        input: input.map(Into::into),
+        confirmed,
+    };
+    ChatEvent::ToolCallRestated { turn: turn(), restated: Box::new(restated) }
+}
+
+pub(crate) fn busy(with: Option<&str>) -> ChatEvent {
+    ChatEvent::ActivityChanged(with.map(Into::into))
+}
+
+/// How the agent calls the conversation.
+pub(crate) fn called(name: Option<&str>) -> ChatEvent {
+    ChatEvent::AgentSessionChanged(name.map(Into::into))
 }
 
 pub(crate) fn ended() -> ChatEvent {
