@@ -31,7 +31,7 @@ pub enum RequestError {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     #[error("the host refused {method}: {error}")]
-    Refused { method: String, error: ErrorObject },
+    Refused { method: String, error: Box<ErrorObject> },
     #[error("{method} was not answered in time: it may have been done all the same")]
     TimedOut { method: String },
     #[error("the connection ended before {method} was answered: it may have been done all the same")]
@@ -48,7 +48,7 @@ impl RequestError {
     pub(crate) fn new(method: &str, error: CallError) -> Self {
         let method = method.to_owned();
         match error {
-            CallError::Refused(error) => RequestError::Refused { method, error },
+            CallError::Refused(error) => RequestError::Refused { method, error: Box::new(error) },
             CallError::Closed => RequestError::Lost { method },
             CallError::TooMany(limit) => RequestError::TooMany(limit),
             CallError::Encode(error) => RequestError::Encode { method, error },

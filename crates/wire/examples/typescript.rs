@@ -11,10 +11,13 @@ use grove_wire::ahp::schema;
 use serde_json::{Map, Value};
 
 fn main() -> std::io::Result<()> {
-    std::io::stdout().write_all(declarations(&schema::open()).as_bytes())
+    let mut document = schema::open();
+    // In the order of their names, whichever map serde_json was built with.
+    document.sort_all_objects();
+    std::io::stdout().write_all(declarations(&document).as_bytes())
 }
 
-/// One declaration for each definition, in the order of their names.
+/// One declaration for each definition.
 fn declarations(document: &Value) -> String {
     let mut text =
         "// Generated from grove-wire by `cargo run -p grove-wire --example typescript`; do not edit\n".to_owned();

@@ -30,3 +30,4 @@ pub mod ahp;
 pub mod jsonrpc;
 pub mod registry;
 pub mod v1;
+pub mod x_grove;

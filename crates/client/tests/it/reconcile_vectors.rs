@@ -222,8 +222,11 @@ fn the_vectors_for_the_page_are_what_this_client_does() {
         .into_iter()
         .map(|(name, initial, steps)| {
             let expected = play(&initial, &steps);
-            json!({"name": name, "clientId": ME, "reducer": "chat", "initial": initial, "steps": steps,
-                "expected": expected})
+            let mut vector = json!({"name": name, "clientId": ME, "reducer": "chat", "initial": initial,
+                "steps": steps, "expected": expected});
+            // With keys in their order, whichever map serde_json was built with.
+            vector.sort_all_objects();
+            vector
         })
         .collect();
     let text = format!("{}\n", serde_json::to_string_pretty(&vectors).unwrap());

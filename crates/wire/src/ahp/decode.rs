@@ -91,6 +91,7 @@ fn chat(action: ChatAction, chat: core::ChatId) -> Result<Command, String> {
             output: core::ToolOutput {
                 text: text(&changed.content),
                 pieces: changed.content.iter().map(|piece| serde_json::to_value(piece).ok()).collect(),
+                attached: Vec::new(),
             },
         },
         ChatAction::PendingMessageSet(set) => {
@@ -218,6 +219,7 @@ fn result(result: &ToolCallResult) -> core::ToolResult {
         success: result.success,
         past_tense_message: result.past_tense_message.text().to_owned(),
         output: result.content.as_deref().map(text),
+        attached: Vec::new(),
         extra: project::extra([
             ("pastTenseMessage", markdown),
             ("content", result.content.as_ref().map(serde_json::to_value)),

@@ -160,9 +160,9 @@ fn kind(action: &Action) -> Option<&'static str> {
 pub fn action(event: &core::Event, names: Option<&Names>, spelling: Spelling) -> Option<(Uri, Action)> {
     match &event.change {
         core::Change::Root(change) => Some((ROOT.to_owned(), Action::Root(root(change)))),
-        core::Change::Session(_, change) => {
+        core::Change::Session(id, change) => {
             let names = names?;
-            Some((names.session(spelling).to_owned(), Action::Session(session(change, names, spelling)?)))
+            Some((names.session(spelling).to_owned(), Action::Session(session(id, change, names, spelling)?)))
         }
         core::Change::Chat(session, id, change) => {
             let channel = names?.chat(id, spelling);
@@ -182,7 +182,12 @@ fn root(change: &core::RootEvent) -> RootAction {
     }
 }
 
-fn session(change: &core::SessionEvent, names: &Names, spelling: Spelling) -> Option<SessionAction> {
+fn session(
+    id: &core::SessionId,
+    change: &core::SessionEvent,
+    names: &Names,
+    spelling: Spelling,
+) -> Option<SessionAction> {
     Some(match change {
         core::SessionEvent::Created(_)
         | core::SessionEvent::Listed
@@ -218,7 +223,7 @@ fn session(change: &core::SessionEvent, names: &Names, spelling: Spelling) -> Op
             SessionAction::ChatRemoved(SessionChatRemoved { chat: names.chat(chat, spelling) })
         }
         core::SessionEvent::InputNeededSet(input) => SessionAction::InputNeededSet(Box::new(SessionInputNeededSet {
-            request: project::input_needed(input, names, spelling),
+            request: project::input_needed(id, input, names, spelling),
         })),
         core::SessionEvent::InputNeededRemoved { chat, request } => {
             SessionAction::InputNeededRemoved(SessionInputNeededRemoved { id: project::input_id(chat, request) })
@@ -233,6 +238,9 @@ fn session(change: &core::SessionEvent, names: &Names, spelling: Spelling) -> Op
             config: values.clone(),
             replace: replace.then_some(true),
         }),
+        core::SessionEvent::DetailsChanged(details) => {
+            SessionAction::MetaChanged(SessionMetaChanged { meta: project::details(details) })
+        }
     })
 }
 
@@ -275,7 +283,7 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
         core::ChatEvent::ToolCallStarted { turn, call } => ChatAction::ToolCallStart(ChatToolCallStart {
             turn_id: turn.to_string(),
             tool_call_id: call.id.to_string(),
-            meta: project::call_meta(call.kind, call.language.as_ref()),
+            meta: project::call_meta(call.kind, call.language.as_ref(), call.extra.as_ref()),
             tool_name: call.name.clone(),
             display_name: call.display_name.clone(),
             intention: None,
@@ -294,12 +302,21 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                     core::Gate::None => Some(ToolCallConfirmationReason::NotNeeded),
                     core::Gate::Follows => None,
                 },
+                meta: said_again(call),
                 ..ready(turn, &call.id, Some(invocation_message), input.as_ref())
+            }))
+        }
+        core::ChatEvent::ToolCallRestated { turn, restated } => {
+            ChatAction::ToolCallReady(Box::new(ChatToolCallReady {
+                confirmed: Some(project::confirmed_by(restated.confirmed)),
+                meta: said_again(&restated.call),
+                ..ready(turn, &restated.call.id, Some(&restated.invocation_message), restated.input.as_ref())
             }))
         }
         core::ChatEvent::ToolCallGated { turn, gated } => ChatAction::ToolCallReady(Box::new(ChatToolCallReady {
             intention: gated.request.intention.clone(),
             confirmation_title: Some(project::confirmation_title(&gated.request)),
+            edits: project::edits(session, &gated.request),
             editable: Some(gated.request.editable),
             options: project::options(&gated.request),
             ..ready(turn, &gated.call, gated.invocation_message.as_ref(), gated.input.as_ref())
@@ -326,14 +343,14 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                 turn_id: turn.to_string(),
                 tool_call_id: call.to_string(),
                 meta: None,
-                content: project::output(output),
+                content: project::output(session, output),
             })
         }
         core::ChatEvent::ToolCallCompleted { turn, call, result } => {
-            ChatAction::ToolCallComplete(complete(turn, call, result, None))
+            ChatAction::ToolCallComplete(complete(session, turn, call, result, None))
         }
         core::ChatEvent::ToolCallResultGated { turn, call, result } => {
-            ChatAction::ToolCallComplete(complete(turn, call, result, Some(true)))
+            ChatAction::ToolCallComplete(complete(session, turn, call, result, Some(true)))
         }
         core::ChatEvent::ToolCallResultConfirmed { turn, call, decision, .. } => {
             ChatAction::ToolCallResultConfirmed(ChatToolCallResultConfirmed {
@@ -394,6 +411,16 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
         core::ChatEvent::ChatArchivedChanged(is_archived) => {
             ChatAction::IsArchivedChanged(ChatIsArchivedChanged { is_archived: *is_archived })
         }
+        core::ChatEvent::ActivityChanged(activity) => {
+            ChatAction::ActivityChanged(ChatActivityChanged { activity: activity.clone() })
+        }
+        core::ChatEvent::TurnsLeft => ChatAction::Truncated(ChatTruncated { turn_id: None }),
+        core::ChatEvent::TurnsTaken { turns, older } => ChatAction::TurnsLoaded(ChatTurnsLoaded {
+            turns: turns.iter().map(|turn| project::turn(session, turn)).collect(),
+            turns_next_cursor: turns.first().filter(|_| *older).map(|turn| turn.id.to_string()),
+        }),
+        // How an agent calls a conversation, and what else its log has, is between them and the host.
+        core::ChatEvent::AgentSessionChanged(_) | core::ChatEvent::EntryAdded(_) => return None,
     })
 }
 
@@ -420,7 +447,14 @@ fn ready(
     }
 }
 
+/// What a call says of itself, where it says something anew.
+fn said_again(call: &core::NewToolCall) -> Option<Object> {
+    let extra = call.extra.as_ref()?;
+    project::call_meta(call.kind, call.language.as_ref(), Some(extra))
+}
+
 fn complete(
+    session: &core::SessionId,
     turn: &core::TurnId,
     call: &core::ToolCallId,
     result: &core::ToolResult,
@@ -430,7 +464,7 @@ fn complete(
         turn_id: turn.to_string(),
         tool_call_id: call.to_string(),
         meta: None,
-        result: project::result(result),
+        result: project::result(session, result),
         requires_result_confirmation,
     }
 }
@@ -478,7 +512,8 @@ pub fn notification(
         | core::SessionEvent::InputNeededRemoved { .. }
         | core::SessionEvent::ActiveClientSet(_)
         | core::SessionEvent::ActiveClientRemoved(_)
-        | core::SessionEvent::ConfigChanged { .. } => return None,
+        | core::SessionEvent::ConfigChanged { .. }
+        | core::SessionEvent::DetailsChanged(_) => return None,
     };
     let changed = SessionSummaryChangedParams { channel, session: resource, changes };
     Some(Notification::SessionSummaryChanged(changed))

@@ -20,6 +20,11 @@ impl Id {
         self.0.get()
     }
 
+    /// The id's text, where it is one: the other side may have escaped it in another way.
+    pub fn text(&self) -> Option<String> {
+        serde_json::from_str(self.as_json()).ok()
+    }
+
     fn is_valid(&self) -> bool {
         matches!(self.as_json().as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9' | b'n'))
     }
@@ -29,6 +34,13 @@ impl From<u64> for Id {
     fn from(number: u64) -> Self {
         // A number is JSON whatever it is; the fallback is never taken.
         Self(RawValue::from_string(number.to_string()).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Self {
+        // A text is JSON once it is quoted; the fallback is never taken.
+        Self(serde_json::value::to_raw_value(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }
 
@@ -292,6 +304,18 @@ mod tests {
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#), "request null a");
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#), "invalid - -32600");
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":true,"method":"a"}"#), "invalid - -32600");
+    }
+
+    #[test]
+    fn an_id_that_is_a_text_is_known_however_it_is_escaped() {
+        assert_eq!(Id::from("turn:é\"").as_json(), r#""turn:é\"""#);
+        let Ok(Frame::Single(Ok(Message::Response { id, .. }))) =
+            parse(r#"{"jsonrpc":"2.0","id":"turn:\u00e9\"","result":null}"#)
+        else {
+            panic!()
+        };
+        assert_eq!(id.text().as_deref(), Some("turn:é\""));
+        assert_eq!(Id::from(7).text(), None);
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
         | SessionEvent::ChatRemoved(_)
         | SessionEvent::ActiveClientSet(_)
         | SessionEvent::ActiveClientRemoved(_)
-        | SessionEvent::ConfigChanged { .. } => None,
+        | SessionEvent::ConfigChanged { .. }
+        | SessionEvent::DetailsChanged(_) => None,
     }
 }
 
@@ -76,7 +77,8 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         | SessionEvent::ChatRemoved(_)
         | SessionEvent::ActiveClientSet(_)
         | SessionEvent::ActiveClientRemoved(_)
-        | SessionEvent::ConfigChanged { .. } => None,
+        | SessionEvent::ConfigChanged { .. }
+        | SessionEvent::DetailsChanged(_) => None,
     }
 }
 
@@ -138,6 +140,7 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         ChatEvent::UsageReported { usage, .. } => SessionChange::Usage { turn_id, usage: project::usage(usage) },
         ChatEvent::ToolCallStarted { .. }
         | ChatEvent::ToolCallInputDelta { .. }
+        | ChatEvent::ToolCallRestated { .. }
         | ChatEvent::ToolCallOutput { .. }
         | ChatEvent::ToolCallResultGated { .. }
         | ChatEvent::InputRequested { .. }
@@ -150,7 +153,13 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         | ChatEvent::QueueReordered(_)
         | ChatEvent::DraftChanged(_)
         | ChatEvent::ChatReadChanged(_)
-        | ChatEvent::ChatArchivedChanged(_) => return None,
+        | ChatEvent::ChatArchivedChanged(_)
+        | ChatEvent::ActivityChanged(_)
+        | ChatEvent::AgentSessionChanged(_)
+        // Version 1 cannot say this: whoever speaks it begins anew.
+        | ChatEvent::TurnsLeft
+        | ChatEvent::TurnsTaken { .. }
+        | ChatEvent::EntryAdded(_) => return None,
     };
     Some((change, Dated::No))
 }

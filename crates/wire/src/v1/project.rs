@@ -150,9 +150,12 @@ impl<'a> Contents<'a> {
                 }
                 core::Part::Reasoning { content, .. } => contents.reasoning.push_str(content),
                 core::Part::ToolCall(call) => contents.calls.extend(call.ready_rank.map(|rank| (rank, &**call))),
-                core::Part::Text(_) | core::Part::Content(_) | core::Part::Error(_) | core::Part::InputRequest(_) => {
-                    contents.response_parts.extend(response_part(session, part))
-                }
+                core::Part::Text(_)
+                | core::Part::Content(_)
+                | core::Part::Error(_)
+                | core::Part::InputRequest(_)
+                | core::Part::Plan(_)
+                | core::Part::Notice(_) => contents.response_parts.extend(response_part(session, part)),
             }
         }
         contents.calls.sort_by_key(|(rank, _)| *rank);
@@ -188,12 +191,28 @@ pub(super) fn response_part(session: &core::SessionId, part: &core::Part) -> Opt
             size_hint: Some(content.size),
             mime_type: content.mime_type.clone(),
         }),
+        core::Part::Plan(entries) => Some(ResponsePart::Markdown { content: plan_text(entries) }),
+        core::Part::Notice(notice) => Some(ResponsePart::Markdown { content: notice.clone() }),
         core::Part::Text(_)
         | core::Part::Reasoning { .. }
         | core::Part::ToolCall(_)
         | core::Part::Error(_)
         | core::Part::InputRequest(_) => None,
     }
+}
+
+/// A plan as a list that Markdown can tick off.
+pub fn plan_text(entries: &[core::PlanEntry]) -> String {
+    let line = |entry: &core::PlanEntry| {
+        // An entry of several lines would end the list.
+        let content = entry.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        match entry.status {
+            core::PlanStatus::Completed => format!("- [x] {content}"),
+            core::PlanStatus::InProgress => format!("- [ ] **{content}**"),
+            core::PlanStatus::Pending => format!("- [ ] {content}"),
+        }
+    };
+    entries.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The scheme of the URIs under which stored bodies are fetched.
@@ -226,19 +245,11 @@ fn tool_call(call: &core::ToolCall) -> ToolCallState {
             core::CancelReason::ResultDenied => (ToolCallStatus::Failed, Some(withheld_result())),
         },
     };
-    let begun = core::NewToolCall {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        display_name: call.display_name.clone(),
-        kind: call.kind,
-        language: call.language.clone(),
-        client: call.client.clone(),
-    };
     let (message, input) = match call.announced.as_deref() {
         Some(announced) => (&announced.message, &announced.input),
         None => (&call.invocation_message, &call.input),
     };
-    let started = started_call(&begun, message, input.as_deref());
+    let started = started_call(&call.names(), message, input.as_deref());
     match result {
         None => ToolCallState { status, ..started },
         Some(result) => ToolCallState {
@@ -259,7 +270,7 @@ pub(super) fn started_call(call: &core::NewToolCall, invocation_message: &str, i
         display_name: call.display_name.clone(),
         invocation_message: invocation_message.to_owned(),
         tool_input: input.map(ToOwned::to_owned),
-        tool_kind: call.kind.map(|core::ToolKind::Terminal| ToolKind::Terminal),
+        tool_kind: (call.kind == Some(core::ToolKind::Terminal)).then_some(ToolKind::Terminal),
         language: call.language.clone(),
         status: ToolCallStatus::Running,
         success: None,

@@ -6,7 +6,9 @@
 //!
 //! - `title`, `changes` and `interactivity` of a chat's own state: they travel as `session/chatUpdated`, on the
 //!   session's channel;
-//! - the activity in the `status` of a session: bits 0 to 4. Its flags are under the law.
+//! - the activity in the `status` of a session: bits 0 to 4. Its flags are under the law;
+//! - `config.schema` of a session, where an agent says anew what may be set. It is told as `_meta.settings`, which is
+//!   under the law.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,8 +54,13 @@ impl Seen {
     }
 
     /// Leaves out what no action carries.
-    fn lawful(mut self) -> Self {
+    fn lawful(mut self, event: &Event) -> Self {
         self.session.status &= !ours::status::ACTIVITY;
+        if let (Change::Session(_, SessionEvent::DetailsChanged(_)), Some(config)) =
+            (&event.change, &mut self.session.config)
+        {
+            config.schema = ours::SessionConfigSchema::default();
+        }
         for chat in self.chats.values_mut() {
             chat.title.clear();
             chat.changes = None;
@@ -172,7 +179,7 @@ fn holds(
     wanted.chats.retain(|uri, _| seen.chats.contains_key(uri));
     seen.chats.retain(|uri, _| wanted.chats.contains_key(uri));
     let Some((channel, action)) = encode::action(event, Some(&names), spelling) else {
-        prop_assert_eq!(seen.lawful(), wanted.lawful(), "nothing tells {:?}", event);
+        prop_assert_eq!(seen.lawful(event), wanted.lawful(event), "nothing tells {:?}", event);
         return Ok(None);
     };
     // Through text, as it travels.
@@ -184,7 +191,7 @@ fn holds(
     let told = Action::parse(&text).unwrap();
     prop_assert_eq!(&told, &action, "what is read is what was written");
 
-    published_agree(&seen.clone().lawful(), &channel, &value, &wanted.clone().lawful())?;
+    published_agree(&seen.clone().lawful(event), &channel, &value, &wanted.clone().lawful(event))?;
     match &told {
         Action::Session(action) => {
             prop_assert_eq!(&channel, names.session(spelling));
@@ -199,7 +206,7 @@ fn holds(
         }
         other => panic!("{other:?} is of neither a session nor a chat"),
     }
-    let (seen, wanted) = (seen.lawful(), wanted.lawful());
+    let (seen, wanted) = (seen.lawful(event), wanted.lawful(event));
     same("a session", &json_of(&seen.session), &json_of(&wanted.session), event)?;
     same("a chat", &json_of(&seen.chats), &json_of(&wanted.chats), event)?;
     prop_assert_eq!(seen, wanted);
@@ -297,6 +304,12 @@ fn situations(session: &Session) -> Vec<&'static str> {
             _ => None,
         })
     };
+    let turns = || session.chats.iter().filter_map(|chat| chat.active.as_ref()?.usage.as_ref());
+    let is_attached = |output: &ToolOutput| output.pieces.is_none() && !output.attached.is_empty();
+    let gave_something = |call: &ToolCall| match &call.status {
+        ToolCallStatus::Completed(result) => !result.attached.is_empty(),
+        _ => false,
+    };
     let needed = |fits: fn(&InputSubject) -> bool| session.input_needed.iter().any(|input| fits(&input.about));
     let all = [
         (calls().any(|call| call.status == ToolCallStatus::Ready), "a call waits for its gate"),
@@ -317,11 +330,28 @@ fn situations(session: &Session) -> Vec<&'static str> {
         (session.chats.iter().any(|chat| chat.draft.is_some()), "something is being written"),
         (session.active_clients.len() > 1, "two clients take part"),
         (matches!(session.lifecycle, Lifecycle::CreationFailed(_)), "the creation failed"),
+        (parts().any(|part| matches!(part, Part::Plan(entries) if !entries.is_empty())), "there is a plan"),
+        (parts().any(|part| matches!(part, Part::Notice(_))), "there is a notice"),
+        (calls().any(|call| call.extra.is_some()), "an agent says more of a call"),
+        (calls().any(|call| call.output.as_ref().is_some_and(is_attached)), "a running call has something attached"),
+        (calls().any(gave_something), "a result has something attached"),
+        (
+            session.chats.iter().any(|chat| chat.active.is_some() && chat.activity.is_some()),
+            "a turn is busy with something",
+        ),
+        (session.chats.iter().any(|chat| chat.agent_session.is_some()), "an agent has its own name for a chat"),
+        (turns().any(|usage| usage.cost.is_some() && usage.context.is_some()), "something was spent"),
+        (!session.details.remembered.is_empty(), "an answer is remembered"),
+        (session.details.settings.is_some(), "an agent said what may be set"),
+        (
+            !session.details.commands.is_empty() && !session.details.warnings.is_empty(),
+            "there are commands and warnings",
+        ),
     ];
     all.into_iter().filter_map(|(is_so, name)| is_so.then_some(name)).collect()
 }
 
-const SITUATIONS: usize = 15;
+const SITUATIONS: usize = 26;
 
 /// Runs `steps`, holds every event against the law, and gives the types of the actions and the situations that
 /// occurred.
@@ -400,12 +430,13 @@ proptest! {
 #[test]
 fn the_random_runs_reach_every_action_that_an_event_can_become_and_every_remarkable_situation() {
     let mut seen = BTreeSet::new();
-    for run in 0..24u64 {
+    for run in 0..36u64 {
         let steps: Vec<u64> = (0..120).map(|step| run * 1_000 + step).collect();
         seen.extend(hold_to_law(&steps).unwrap());
     }
     let (actions, situations): (BTreeSet<_>, BTreeSet<_>) = seen.into_iter().partition(|name| name.contains('/'));
     let wanted = [
+        "chat/activityChanged",
         "chat/delta",
         "chat/draftChanged",
         "chat/error",
@@ -426,9 +457,11 @@ fn the_random_runs_reach_every_action_that_an_event_can_become_and_every_remarka
         "chat/toolCallReady",
         "chat/toolCallResultConfirmed",
         "chat/toolCallStart",
+        "chat/truncated",
         "chat/turnCancelled",
         "chat/turnComplete",
         "chat/turnStarted",
+        "chat/turnsLoaded",
         "chat/usage",
         "session/activeClientRemoved",
         "session/activeClientSet",
@@ -441,6 +474,7 @@ fn the_random_runs_reach_every_action_that_an_event_can_become_and_every_remarka
         "session/inputNeededSet",
         "session/isArchivedChanged",
         "session/isReadChanged",
+        "session/metaChanged",
         "session/ready",
         "session/titleChanged",
     ];

@@ -3,12 +3,12 @@
 //! Cases are written there by hand, all but `expected`: `UPDATE_VECTORS=1` fills that in and puts the file in order.
 //! What is filled in is also what the protocol's own crate makes of it, unless that is known to be wrong there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use grove_wire::ahp::{ChatAction, RootAction, SessionAction};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ahp_reduce_oracle::Bug;
 use crate::ahp_reduce_support::{json_of, ours, state, step, theirs};
@@ -31,14 +31,9 @@ fn cases() -> Vec<Case> {
 
 /// With keys in their order, whichever map serde_json was built with.
 fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let keys: BTreeMap<&String, &Value> = object.iter().collect();
-            Value::Object(keys.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect::<Map<_, _>>())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        other => other.clone(),
-    }
+    let mut sorted = value.clone();
+    sorted.sort_all_objects();
+    sorted
 }
 
 /// A few lines for each case, so that a difference can be read.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use grove_wire::jsonrpc::{MAX_BATCH, MAX_DEPTH, code};
 use grove_wire::registry::{action_introduced_in, notification_introduced_in};
 use grove_wire::v1::{ActionType, Method, NotificationType, close_code, error_code, notify};
+use grove_wire::x_grove;
 use serde_json::Value;
 
 use crate::compat;
@@ -152,6 +153,13 @@ fn the_params_and_results_of_requests_are_those_of_their_shapes() {
         };
         assert_eq!(documented, known, "{row:?}");
     }
+}
+
+#[test]
+fn the_methods_that_grove_adds_are_those_of_the_code() {
+    let documented: Vec<String> = table("What Grove adds", "method").iter().map(|row| name(row["method"])).collect();
+    let known = x_grove::Method::ALL.map(x_grove::Method::as_str);
+    assert_eq!(documented, known);
 }
 
 #[test]

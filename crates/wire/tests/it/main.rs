@@ -3,6 +3,7 @@
 //! reducers of the Agent Host Protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
 
+mod ahp_agents;
 mod ahp_fixtures;
 mod ahp_law;
 mod ahp_reduce;

@@ -155,6 +155,13 @@ impl ReconnectParams {
         }
     }
 
+    pub fn meta(&self) -> Option<&Object> {
+        match self {
+            ReconnectParams::Watermark(params) => params.meta.as_ref(),
+            ReconnectParams::Cursors(params) => params.meta.as_ref(),
+        }
+    }
+
     /// Each channel with the last number that the client saw of it.
     pub fn cursors(&self) -> Vec<ChannelReplayCursor> {
         match self {

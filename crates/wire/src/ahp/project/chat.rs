@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::input::{input_request, outcome};
 use super::message::{message, pending};
 use super::tool_call::{finished_call, tool_call};
-use super::{activity, flags};
+use super::{activity, extra, flags};
 use crate::ahp::uri::{Names, Spelling};
 use crate::ahp::*;
-use crate::v1::project::content_uri;
+use crate::v1::project::{content_uri, plan_text};
 
 /// Where this dialect keeps a finished turn's bytes (see [`core::Encodings`]).
 const ENCODING_SLOT: usize = 1;
@@ -70,6 +70,7 @@ pub(super) fn chat_without_turns(
         steering_message: chat.steering.as_ref().map(pending),
         queued_messages: Some(queued).filter(|queued| !queued.is_empty()),
         draft: chat.draft.as_ref().map(message),
+        activity: chat.activity.clone(),
         ..ChatState::default()
     }
 }
@@ -93,7 +94,7 @@ pub fn turn(session: &core::SessionId, turn: &core::Turn) -> Turn {
     };
     let parts = turn.parts.iter().filter_map(|part| match part {
         core::Part::ToolCall(call) => {
-            Some(ResponsePart::ToolCall(Box::new(ToolCallResponsePart { tool_call: finished_call(call) })))
+            Some(ResponsePart::ToolCall(Box::new(ToolCallResponsePart { tool_call: finished_call(session, call) })))
         }
         part => self::part(session, part),
     });
@@ -123,13 +124,16 @@ pub fn part(session: &core::SessionId, part: &core::Part) -> Option<ResponsePart
             ResponsePart::Reasoning(ReasoningResponsePart { id: id.to_string(), content: content.clone() })
         }
         core::Part::ToolCall(call) => {
-            ResponsePart::ToolCall(Box::new(ToolCallResponsePart { tool_call: tool_call(call) }))
+            ResponsePart::ToolCall(Box::new(ToolCallResponsePart { tool_call: tool_call(session, call) }))
         }
-        core::Part::Content(content) => ResponsePart::ContentRef(ContentRef {
-            uri: content_uri(session, &content.id),
-            size_hint: Some(content.size),
-            content_type: content.mime_type.clone(),
-            nonce: None,
+        core::Part::Content(content) => ResponsePart::ContentRef(content_ref(session, content)),
+        core::Part::Plan(entries) => ResponsePart::SystemNotification(SystemNotificationResponsePart {
+            content: StringOrMarkdown::Markdown { markdown: plan_text(entries) },
+            meta: extra([("plan", Some(serde_json::to_value(entries)))]),
+        }),
+        core::Part::Notice(notice) => ResponsePart::SystemNotification(SystemNotificationResponsePart {
+            content: notice.as_str().into(),
+            meta: None,
         }),
         core::Part::InputRequest(request) => ResponsePart::InputRequest(InputRequestResponsePart {
             request: input_request(request),
@@ -137,6 +141,16 @@ pub fn part(session: &core::SessionId, part: &core::Part) -> Option<ResponsePart
         }),
         core::Part::Error(_) => return None,
     })
+}
+
+/// Where a stored body is fetched.
+pub(super) fn content_ref(session: &core::SessionId, content: &core::ContentRef) -> ContentRef {
+    ContentRef {
+        uri: content_uri(session, &content.id),
+        size_hint: Some(content.size),
+        content_type: content.mime_type.clone(),
+        nonce: None,
+    }
 }
 
 pub fn error_part(error: &core::ErrorInfo) -> ErrorResponsePart {
@@ -153,6 +167,11 @@ pub fn usage(usage: &core::Usage) -> UsageInfo {
         output_tokens: usage.output_tokens,
         model: usage.model.as_ref().map(ToString::to_string),
         cache_read_tokens: usage.cache_read_tokens,
-        meta: None,
+        meta: extra([
+            ("cacheWriteTokens", usage.cache_write_tokens.map(|tokens| Ok(tokens.into()))),
+            ("reasoningTokens", usage.reasoning_tokens.map(|tokens| Ok(tokens.into()))),
+            ("context", usage.context.as_ref().map(serde_json::to_value)),
+            ("cost", usage.cost.as_ref().map(serde_json::to_value)),
+        ]),
     }
 }

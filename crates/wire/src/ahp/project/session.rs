@@ -78,7 +78,7 @@ pub fn session(session: &core::Session, names: &Names, spelling: Spelling) -> Se
         core::Lifecycle::Ready => (SessionLifecycle::Ready, None),
         core::Lifecycle::CreationFailed(error) => (SessionLifecycle::Failed, Some(chat::error(error))),
     };
-    let input_needed = session.input_needed.iter().map(|input| self::input_needed(input, names, spelling));
+    let input_needed = session.input_needed.iter().map(|input| self::input_needed(&session.id, input, names, spelling));
     SessionState {
         provider: session.provider.to_string(),
         title: session.title.clone(),
@@ -89,9 +89,20 @@ pub fn session(session: &core::Session, names: &Names, spelling: Spelling) -> Se
         active_clients: session.active_clients.iter().map(active_client).collect(),
         chats: session.catalogue.iter().map(|row| chat_summary(row, names, spelling)).collect(),
         default_chat: Some(names.chat(&core::Session::MAIN_CHAT.into(), spelling)),
-        config: session.config.as_ref().map(config),
+        config: session.config.as_ref().map(|config| self::config(config, session.details.settings.as_ref())),
         input_needed: Some(input_needed.collect::<Vec<_>>()).filter(|needed| !needed.is_empty()),
+        meta: details(&session.details),
         ..SessionState::default()
+    }
+}
+
+/// What is known about a session beside what is said in it.
+///
+/// No action carries the schema of the settings, so it is here as well as in `config`.
+pub fn details(details: &core::Details) -> Option<Object> {
+    match serde_json::to_value(details) {
+        Ok(Value::Object(members)) if !members.is_empty() => Some(members),
+        Ok(_) | Err(_) => None,
     }
 }
 
@@ -128,8 +139,9 @@ pub fn chat_summary(row: &core::ChatRow, names: &Names, spelling: Spelling) -> C
     }
 }
 
-pub fn config(config: &core::SessionConfig) -> SessionConfigState {
-    let schema = serde_json::from_value(Value::Object(config.schema.clone()));
+/// The settings, by the newest schema that is known.
+pub fn config(config: &core::SessionConfig, settings: Option<&core::Extra>) -> SessionConfigState {
+    let schema = serde_json::from_value(Value::Object(settings.unwrap_or(&config.schema).clone()));
     let none = SessionConfigSchema { kind: "object".to_owned(), ..SessionConfigSchema::default() };
     SessionConfigState { schema: schema.unwrap_or(none), values: config.values.clone() }
 }
@@ -161,7 +173,12 @@ pub fn input_id(chat: &core::ChatId, request: &core::RequestId) -> String {
     format!("{chat}/{request}")
 }
 
-pub fn input_needed(input: &core::InputNeeded, names: &Names, spelling: Spelling) -> SessionInputRequest {
+pub fn input_needed(
+    session: &core::SessionId,
+    input: &core::InputNeeded,
+    names: &Names,
+    spelling: Spelling,
+) -> SessionInputRequest {
     let (id, chat, turn_id) =
         (input_id(&input.chat, &input.request), names.chat(&input.chat, spelling), input.turn.to_string());
     match &input.about {
@@ -170,7 +187,7 @@ pub fn input_needed(input: &core::InputNeeded, names: &Names, spelling: Spelling
             SessionInputRequest::ChatInput(SessionChatInputRequest { id, chat, request })
         }
         core::InputSubject::ToolConfirmation(call) => {
-            let tool_call = match tool_call(call) {
+            let tool_call = match tool_call(session, call) {
                 ToolCallState::PendingResultConfirmation(call) => ToolCallConfirmation::PendingResultConfirmation(call),
                 ToolCallState::PendingConfirmation(call) => ToolCallConfirmation::PendingConfirmation(call),
                 // Only a call that waits is needed for.
@@ -188,7 +205,7 @@ pub fn input_needed(input: &core::InputNeeded, names: &Names, spelling: Spelling
                 chat,
                 turn_id,
                 client_id: call.client.as_ref().map(ToString::to_string).unwrap_or_default(),
-                tool_call: RunningToolCall::Running(running(call)),
+                tool_call: RunningToolCall::Running(running(session, call)),
             })
         }
     }

@@ -6,12 +6,35 @@ use serde_json::Value;
 use super::{extra, kept};
 use crate::ahp::*;
 
-/// What a terminal's call says of itself beside its name.
-pub fn call_meta(kind: Option<core::ToolKind>, language: Option<&String>) -> Option<Object> {
+/// What a call says of itself beside its name.
+pub fn call_meta(
+    kind: Option<core::ToolKind>,
+    language: Option<&String>,
+    said: Option<&core::Extra>,
+) -> Option<Object> {
     let kind = kind.map(|kind| match kind {
-        core::ToolKind::Terminal => Ok(Value::from("terminal")),
+        core::ToolKind::Terminal => "terminal",
+        core::ToolKind::Read => "read",
+        core::ToolKind::Edit => "edit",
+        core::ToolKind::Delete => "delete",
+        core::ToolKind::Move => "move",
+        core::ToolKind::Search => "search",
+        core::ToolKind::Think => "think",
+        core::ToolKind::Fetch => "fetch",
+        core::ToolKind::SwitchMode => "switchMode",
     });
-    extra([("toolKind", kind), ("language", language.map(|language| Ok(Value::from(language.as_str()))))])
+    let known = extra([
+        ("toolKind", kind.map(|kind| Ok(Value::from(kind)))),
+        ("language", language.map(|language| Ok(Value::from(language.as_str())))),
+    ]);
+    match (known, said) {
+        (known, None) => known,
+        (known, Some(said)) => {
+            let mut meta = said.clone();
+            meta.extend(known.unwrap_or_default());
+            Some(meta)
+        }
+    }
 }
 
 pub fn contributor(client: Option<&core::ClientId>) -> Option<ToolCallContributor> {
@@ -26,7 +49,7 @@ pub(super) fn base(call: &core::ToolCall) -> ToolCallBase {
         display_name: call.display_name.clone(),
         intention: call.intention.clone(),
         contributor: contributor(call.client.as_ref()),
-        meta: call_meta(call.kind, call.language.as_ref()),
+        meta: call_meta(call.kind, call.language.as_ref(), call.extra.as_ref()),
     }
 }
 
@@ -50,7 +73,8 @@ pub fn option(option: &core::PermissionOption) -> ConfirmationOption {
         id: option.id.clone(),
         label: option.label.clone(),
         kind: if option.allows { ConfirmationOptionKind::Approve } else { ConfirmationOptionKind::Deny },
-        group: None,
+        // What holds for all times stands apart from what holds now.
+        group: option.lasting.then_some(1),
     }
 }
 
@@ -69,32 +93,68 @@ pub fn confirmation_title(request: &core::PermissionRequest) -> StringOrMarkdown
     }
 }
 
+/// What a call that asks would change.
+pub fn edits(session: &core::SessionId, request: &core::PermissionRequest) -> Option<FileEditCollection> {
+    let items: Vec<_> = request.edits.iter().map(|change| file_edit(session, change)).collect();
+    Some(FileEditCollection { items }).filter(|edits| !edits.items.is_empty())
+}
+
 pub fn options(request: &core::PermissionRequest) -> Option<Vec<ConfirmationOption>> {
     Some(request.options.iter().map(option).collect::<Vec<_>>()).filter(|options| !options.is_empty())
 }
 
-pub fn result(result: &core::ToolResult) -> ToolCallResult {
+pub fn result(session: &core::SessionId, result: &core::ToolResult) -> ToolCallResult {
     let extra = result.extra.as_ref();
-    let text = || {
-        let text = ToolResultTextContent { text: result.output.clone()? };
-        Some(vec![ToolResultContent::Text(text)])
+    let given = || {
+        let text = result.output.iter().map(|text| text_content(text));
+        let content: Vec<_> = text.chain(attached(session, &result.attached)).collect();
+        Some(content).filter(|content| !content.is_empty())
     };
     ToolCallResult {
         success: result.success,
         past_tense_message: kept(extra, "pastTenseMessage")
             .unwrap_or_else(|| result.past_tense_message.as_str().into()),
-        content: kept(extra, "content").or_else(text),
+        content: kept(extra, "content").or_else(given),
         structured_content: kept(extra, "structuredContent"),
         error: kept(extra, "error"),
     }
 }
 
-pub fn output(output: &core::ToolOutput) -> Vec<ToolResultContent> {
+fn text_content(text: &str) -> ToolResultContent {
+    ToolResultContent::Text(ToolResultTextContent { text: text.to_owned() })
+}
+
+fn attached<'a>(
+    session: &'a core::SessionId,
+    attached: &'a [core::Attached],
+) -> impl Iterator<Item = ToolResultContent> + 'a {
+    attached.iter().map(move |attached| match attached {
+        core::Attached::Content(content) => ToolResultContent::Resource(super::content_ref(session, content)),
+        core::Attached::Edit(change) => ToolResultContent::FileEdit(file_edit(session, change)),
+    })
+}
+
+fn file_edit(session: &core::SessionId, change: &core::FileChange) -> FileEdit {
+    let side = |content: &core::ContentRef| FileEditSide {
+        uri: super::directory(&change.path),
+        content: super::content_ref(session, content),
+    };
+    FileEdit {
+        before: change.before.as_ref().map(side),
+        after: change.after.as_ref().map(side),
+        diff: Some(FileEditDiffStats { added: Some(change.added), removed: Some(change.removed) }),
+    }
+}
+
+pub fn output(session: &core::SessionId, output: &core::ToolOutput) -> Vec<ToolResultContent> {
     let pieces = output
         .pieces
         .as_ref()
         .map(|pieces| pieces.iter().filter_map(|piece| serde_json::from_value(piece.clone()).ok()).collect::<Vec<_>>());
-    pieces.unwrap_or_else(|| vec![ToolResultContent::Text(ToolResultTextContent { text: output.text.clone() })])
+    pieces.unwrap_or_else(|| {
+        let text = Some(text_content(&output.text)).filter(|_| !output.text.is_empty() || output.attached.is_empty());
+        text.into_iter().chain(attached(session, &output.attached)).collect()
+    })
 }
 
 pub(super) fn confirmed(call: &core::ToolCall) -> (ToolCallConfirmationReason, Option<ConfirmationOption>) {
@@ -104,13 +164,13 @@ pub(super) fn confirmed(call: &core::ToolCall) -> (ToolCallConfirmationReason, O
     }
 }
 
-pub(super) fn running(call: &core::ToolCall) -> ToolCallRunning {
+pub(super) fn running(session: &core::SessionId, call: &core::ToolCall) -> ToolCallRunning {
     let (confirmed, selected_option) = confirmed(call);
-    let content = call.output.as_ref().map(output);
+    let content = call.output.as_ref().map(|output| self::output(session, output));
     ToolCallRunning { base: base(call), parameters: parameters(call), confirmed, selected_option, content }
 }
 
-pub fn tool_call(call: &core::ToolCall) -> ToolCallState {
+pub fn tool_call(session: &core::SessionId, call: &core::ToolCall) -> ToolCallState {
     let (base, parameters) = (base(call), parameters(call));
     let (confirmed, selected_option) = confirmed(call);
     match &call.status {
@@ -129,14 +189,15 @@ pub fn tool_call(call: &core::ToolCall) -> ToolCallState {
                 base,
                 parameters,
                 confirmation_title: Some(confirmation_title(request)),
+                edits: edits(session, request),
                 editable: Some(request.editable),
                 options: options(request),
                 ..ToolCallPendingConfirmation::default()
             })
         }
-        core::ToolCallStatus::Running => ToolCallState::Running(running(call)),
+        core::ToolCallStatus::Running => ToolCallState::Running(running(session, call)),
         core::ToolCallStatus::PendingResultConfirmation(result) => {
-            let result = self::result(result);
+            let result = self::result(session, result);
             ToolCallState::PendingResultConfirmation(ToolCallPendingResultConfirmation {
                 base,
                 parameters,
@@ -146,7 +207,7 @@ pub fn tool_call(call: &core::ToolCall) -> ToolCallState {
             })
         }
         core::ToolCallStatus::Completed(result) => {
-            let result = self::result(result);
+            let result = self::result(session, result);
             ToolCallState::Completed(ToolCallCompleted { base, parameters, result, confirmed, selected_option })
         }
         core::ToolCallStatus::Cancelled(cancellation) => {
@@ -172,9 +233,9 @@ pub fn cancel_reason(reason: core::CancelReason) -> ToolCallCancellationReason {
 }
 
 /// A call as it stands when its turn is over: what was not done by then is not done any more.
-pub(super) fn finished_call(call: &core::ToolCall) -> ToolCallState {
+pub(super) fn finished_call(session: &core::SessionId, call: &core::ToolCall) -> ToolCallState {
     match &call.status {
-        core::ToolCallStatus::Completed(_) | core::ToolCallStatus::Cancelled(_) => tool_call(call),
+        core::ToolCallStatus::Completed(_) | core::ToolCallStatus::Cancelled(_) => tool_call(session, call),
         unfinished => ToolCallState::Cancelled(ToolCallCancelled {
             base: base(call),
             parameters: match unfinished {
