@@ -93,18 +93,28 @@ pub fn reducers(data: &[u8]) {
 
 /// Any text as a script: it is run, or the turn ends in error.
 pub fn script(data: &[u8]) {
-    use grove_agents::{Agent, AgentEvent, OpenSession, Prompt, TurnSink, scripted::ScriptedAgent};
+    use grove_agents::{Agent, ChatSink, OpenSession, Prompt, Report, scripted::ScriptedAgent};
 
     let text = format!("script:{}", String::from_utf8_lossy(data));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async {
-        let chat = grove_core::Session::MAIN_CHAT.into();
-        let opening = OpenSession { session: "s".into(), chat, model: None, working_directories: Vec::new() };
+        let chat = grove_core::ChatId::from(grove_core::Session::MAIN_CHAT);
+        let (sender, mut reports) = tokio::sync::mpsc::channel::<Report>(4);
+        let sink = ChatSink::new(chat.clone(), sender);
+        let opening = OpenSession {
+            session: "s".into(),
+            chat,
+            model: None,
+            working_directories: Vec::new(),
+            known_as: None,
+            settings: grove_core::Extra::new(),
+            reports: sink.clone(),
+        };
         let session = ScriptedAgent.open(opening).await.expect("a session");
+        let message = grove_core::Message::user(text);
+        let prompt = Prompt { message, model: None, client_tools: Vec::new(), history: Vec::new() };
         // Scripts may wait for ever: a few reports, or a moment, are enough to see that reading one does no harm.
-        let (sender, mut reports) = tokio::sync::mpsc::channel::<AgentEvent>(4);
-        let prompt = Prompt { message: grove_core::Message::user(text), model: None, client_tools: Vec::new() };
-        let run = session.prompt(prompt, TurnSink::new("t".into(), sender));
+        let run = session.prompt(prompt, sink.turn("t".into()));
         let read = async {
             for _ in 0..64 {
                 if reports.recv().await.is_none() {

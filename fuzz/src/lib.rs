@@ -8,13 +8,17 @@
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a fuzz body says what it found by panicking")]
 
+mod acp;
 mod ahp;
 mod bodies;
 mod logs;
+mod trees;
 
+pub use acp::*;
 pub use ahp::*;
 pub use bodies::*;
 pub use logs::*;
+pub use trees::*;
 
 /// A body and its name.
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +33,11 @@ pub const BODIES: &[Body] = &[
     Body { name: "action", run: action },
     Body { name: "reducers", run: reducers },
     Body { name: "ahp", run: ahp },
+    Body { name: "acp", run: acp },
     Body { name: "script", run: script },
     Body { name: "uri", run: uri },
     Body { name: "journal", run: journal },
     Body { name: "log", run: log },
     Body { name: "index", run: index },
+    Body { name: "tree", run: tree },
 ];

@@ -1,7 +1,7 @@
 //! The bodies of what is on disk.
 
 use grove_tree::side::{self, SideIndex};
-use grove_tree::{Children, Index, Indexer, Rules, open, repair};
+use grove_tree::{Children, Filter, Index, Indexer, Outline, Rules, open, repair};
 
 /// Any bytes as a session's log: they are read or refused. What was read is the same in any chunks and from its side
 /// index, every walk ends, and a mended copy has nothing wrong in it.
@@ -65,6 +65,7 @@ fn walked(index: &Index) {
     assert!(in_file_order.roots().len() + children(&in_file_order) <= entries.len());
     assert!(index.leaf().is_none_or(|leaf| leaf.as_usize() < entries.len()));
     index.labels().for_each(|(entry, _)| assert!(entry.as_usize() < entries.len()));
+    assert!(Outline::of(index, Filter::All, index.leaf()).len() <= entries.len());
     index.name();
     index.header().map(grove_tree::Header::to_json);
 }

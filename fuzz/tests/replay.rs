@@ -138,6 +138,15 @@ fn the_corpus_has_actions_of_every_type_of_the_agent_host_protocol() {
 }
 
 #[test]
+fn the_corpus_has_updates_of_agents_and_some_that_are_none() {
+    let files = corpus("acp");
+    let texts = files.iter().map(|bytes| std::str::from_utf8(bytes).unwrap());
+    let updates: Vec<_> = texts.flat_map(str::lines).map(grove_agents::acp::read_update).collect();
+    assert_eq!(updates.iter().filter(|update| update.is_err()).count(), 3);
+    assert!(updates.iter().flatten().flatten().count() > 20);
+}
+
+#[test]
 fn every_body_has_a_target_for_cargo_fuzz() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("libfuzzer/Cargo.toml");
     let manifest = std::fs::read_to_string(manifest).unwrap();

@@ -25,14 +25,19 @@ impl Children {
             pairs.retain(|pair| seen.insert(*pair));
         }
         let mut children = Self::gather(index.len(), &pairs);
-        for at in 0..index.len() {
-            let range = children.starts[at] as usize..children.starts[at + 1] as usize;
-            let siblings = &mut children.list[range];
-            // Where a time cannot be read there is no order but the file's.
-            if siblings.len() > 1 && siblings.iter().all(|entry| index.time(*entry).is_some()) {
-                siblings.sort_by_key(|entry| index.time(*entry));
-            }
-        }
+        children.sort_by_time(index);
+        children
+    }
+
+    /// As [`Children::oldest_first`], of the first `entries` of a log, with each id once, under the parent of its last
+    /// entry: lists that people move in have each entry in one place.
+    pub(crate) fn once_oldest_first(index: &Index, entries: u32) -> Self {
+        let counted = index.entries().take(entries as usize);
+        let counted = counted.filter(|entry| index.owner(*entry) == Owner::Tree && index.canonical(*entry) == *entry);
+        let pairs: Vec<_> =
+            counted.map(|entry| (index.parent(entry).filter(|parent| parent.0 < entries), entry)).collect();
+        let mut children = Self::gather(entries as usize, &pairs);
+        children.sort_by_time(index);
         children
     }
 
@@ -58,6 +63,16 @@ impl Children {
 
     pub fn of(&self, entry: EntryNo) -> &[EntryNo] {
         &self.list[self.starts[entry.as_usize()] as usize..self.starts[entry.as_usize() + 1] as usize]
+    }
+
+    fn sort_by_time(&mut self, index: &Index) {
+        for ends in self.starts.windows(2) {
+            let siblings = &mut self.list[ends[0] as usize..ends[1] as usize];
+            // Where a time cannot be read there is no order but the file's.
+            if siblings.len() > 1 && siblings.iter().all(|entry| index.time(*entry).is_some()) {
+                siblings.sort_by_key(|entry| index.time(*entry));
+            }
+        }
     }
 
     /// Lays children out, those of one parent in the order in which they come.

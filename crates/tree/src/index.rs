@@ -8,6 +8,7 @@ use crate::header::Header;
 use crate::ids::{IdNo, Ids};
 use crate::kind::Kind;
 use crate::links::Links;
+use crate::role::Role;
 
 /// An entry of a log: the how-manieth it is in the file, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +34,10 @@ pub(crate) struct Record {
     pub(crate) parent: Parent,
     pub(crate) kind: Kind,
     pub(crate) owner: Owner,
+    /// Whether it is Grove's own and puts the leaf somewhere.
+    pub(crate) is_leaf_mark: bool,
+    /// Who speaks, where it is a message.
+    pub(crate) role: Option<Role>,
 }
 
 pub(crate) const NO_TIME: i64 = i64::MIN;
@@ -54,6 +59,22 @@ pub enum Owner {
     Tree,
     /// Grove's bookkeeping (`custom` with a `customType` that begins with `grove.`): the tree does not see it.
     Grove,
+}
+
+/// The label that an entry has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub(crate) text: String,
+    /// The label entry with which it has been labelled ever since.
+    pub(crate) since: u32,
+    /// The label entry that said the text.
+    pub(crate) set_by: u32,
+}
+
+impl Label {
+    pub(crate) fn new(since: u32) -> Self {
+        Self { text: String::new(), since, set_by: since }
+    }
 }
 
 /// Where the leaf was put last.
@@ -84,7 +105,7 @@ pub(crate) struct Facts {
     pub(crate) ids: Ids,
     /// The last entry of each id, by the id's number; [`NONE`] where no entry has it.
     pub(crate) entry_of: Vec<u32>,
-    pub(crate) labels: BTreeMap<u32, String>,
+    pub(crate) labels: BTreeMap<u32, Label>,
     pub(crate) name: Option<String>,
     pub(crate) leaf: LeafMark,
     pub(crate) damage: DamageList,
@@ -126,7 +147,12 @@ impl Index {
 
     /// The entry with an id; of several the last.
     pub fn find(&self, id: &str) -> Option<EntryNo> {
-        self.entry_of(self.facts.ids.find(id.as_bytes())?)
+        self.find_bytes(id.as_bytes())
+    }
+
+    /// The entry with an id that may not be Unicode.
+    pub(crate) fn find_bytes(&self, id: &[u8]) -> Option<EntryNo> {
+        self.entry_of(self.facts.ids.find(id)?)
     }
 
     /// An entry's id. (An id that is not Unicode is shown with replacement characters.)
@@ -149,6 +175,11 @@ impl Index {
 
     pub fn kind(&self, entry: EntryNo) -> Kind {
         self.record(entry).kind
+    }
+
+    /// Who speaks, where an entry is a message.
+    pub fn role(&self, entry: EntryNo) -> Option<Role> {
+        self.record(entry).role
     }
 
     pub fn owner(&self, entry: EntryNo) -> Owner {
@@ -198,11 +229,20 @@ impl Index {
     /// The labels that entries have, by entry in the order of their ids' first appearance.
     pub fn labels(&self) -> impl Iterator<Item = (EntryNo, &str)> {
         let labels = self.facts.labels.iter();
-        labels.filter_map(|(id, label)| Some((self.entry_of(IdNo(*id))?, label.as_str())))
+        labels.filter_map(|(id, label)| Some((self.entry_of(IdNo(*id))?, label.text.as_str())))
     }
 
     pub fn label(&self, entry: EntryNo) -> Option<&str> {
-        self.facts.labels.get(&self.record(entry).id.0).map(String::as_str)
+        self.label_of(entry).map(|label| label.text.as_str())
+    }
+
+    /// The label entry that gave an entry the label that it has.
+    pub fn labelled_by(&self, entry: EntryNo) -> Option<EntryNo> {
+        self.label_of(entry).map(|label| EntryNo(label.set_by))
+    }
+
+    pub(crate) fn label_of(&self, entry: EntryNo) -> Option<&Label> {
+        self.facts.labels.get(&self.record(entry).id.0)
     }
 
     /// The session's name: of the last `session_info` or `title_change`, else what oh-my-pi keeps beside the header.

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use crate::damage::DamageKind;
 use crate::error::LogError;
+use crate::fields::{LineFields, Parts};
 use crate::header::{Header, Version, could_become_header, is_type};
 use crate::ids::IdNo;
-use crate::index::{Ending, Facts, Index, LeafMark, NO_TIME, NONE, Owner, Parent, Record};
+use crate::index::{Ending, Facts, Index, Label, LeafMark, NO_TIME, NONE, Owner, Parent, Record};
 use crate::kind::Kind;
 use crate::links::Links;
 use crate::object::Object;
+use crate::role::Role;
 use crate::scan::{Malformed, Reason, Scanner, Shape, lossy, text_of};
 use crate::time::milliseconds;
 
@@ -224,9 +226,8 @@ impl Indexer {
     }
 
     fn fields(&mut self, line: &[u8], place: Place, replaced: bool) -> Result<(), LogError> {
-        let mut fields = Fields::default();
-        let shape = self.scanner.scan(line, |name, value| fields.take(name, value));
-        let shape = match shape {
+        let mut parts = Parts::default();
+        let shape = match parts.scan(&mut self.scanner, line) {
             Ok(shape) => shape,
             Err(Malformed { reason, at }) => {
                 let reason = match reason {
@@ -251,10 +252,11 @@ impl Indexer {
                 "it has bytes that are no text: they are read as replacement characters".to_owned()
             });
         }
+        let fields = &parts.line;
         let is_header = shape == Shape::Object && is_type(fields.kind, "session");
         if self.facts.header.is_none() {
             if is_header {
-                return self.header(line, &fields);
+                return self.header(line, fields);
             }
             if self.slot.is_none() && is_type(fields.kind, "title") && fields.id.is_none() {
                 self.slot = Some(line.to_vec());
@@ -267,12 +269,12 @@ impl Indexer {
         } else if shape == Shape::Other {
             self.tell(place, DamageKind::NotAnObject, || "it is JSON but no object: it is skipped".to_owned());
         } else {
-            self.entry(&fields, place)?;
+            self.entry(&parts, place)?;
         }
         Ok(())
     }
 
-    fn header(&mut self, line: &[u8], fields: &Fields<'_>) -> Result<(), LogError> {
+    fn header(&mut self, line: &[u8], fields: &LineFields<'_>) -> Result<(), LogError> {
         let version = Version::of(fields.version);
         if let Version::Unknown(version) = version {
             return Err(LogError::UnknownVersion { version });
@@ -282,7 +284,8 @@ impl Indexer {
         Ok(())
     }
 
-    fn entry(&mut self, fields: &Fields<'_>, place: Place) -> Result<(), LogError> {
+    fn entry(&mut self, parts: &Parts<'_>, place: Place) -> Result<(), LogError> {
+        let fields = &parts.line;
         let Some(id) = fields.id.and_then(text_of).filter(|id| !id.is_empty()) else {
             self.tell(place, DamageKind::NoId, || "it has no id, so it is no entry: it is skipped".to_owned());
             return Ok(());
@@ -297,6 +300,7 @@ impl Indexer {
         let number = u32::try_from(self.facts.records.len()).map_err(|_| LogError::TooLarge)?;
         let kind = fields.kind.and_then(text_of).map_or(Kind::Unknown, |kind| Kind::named(&kind));
         let custom_type = fields.custom_type.filter(|_| kind == Kind::Custom).and_then(text_of);
+        let is_leaf_mark = custom_type.as_deref() == Some(LEAF_MARK.as_bytes());
         let is_own = custom_type.as_ref().is_some_and(|name| name.starts_with(OWN_PREFIX.as_bytes()));
         self.facts.records.push(Record {
             offset: place.offset,
@@ -307,17 +311,19 @@ impl Indexer {
             parent,
             kind,
             owner: if is_own { Owner::Grove } else { Owner::Tree },
+            is_leaf_mark,
+            role: (kind == Kind::Message).then(|| Role::of(&parts.message)),
         });
         self.facts.note_entry(number);
         if is_own {
-            if custom_type.as_deref() == Some(LEAF_MARK.as_bytes()) {
+            if is_leaf_mark {
                 self.leaf_mark(fields, place)?;
             }
             return Ok(());
         }
         self.facts.leaf = LeafMark::LastEntry;
         match kind {
-            Kind::Label => self.label(fields)?,
+            Kind::Label => self.label(fields, number)?,
             Kind::SessionInfo => self.facts.name = Some(trimmed(fields.name)),
             Kind::TitleChange => self.facts.name = Some(trimmed(fields.title)),
             _ => {}
@@ -325,17 +331,20 @@ impl Indexer {
         Ok(())
     }
 
-    fn label(&mut self, fields: &Fields<'_>) -> Result<(), LogError> {
+    fn label(&mut self, fields: &LineFields<'_>, number: u32) -> Result<(), LogError> {
         let Some(target) = fields.target.and_then(text_of) else { return Ok(()) };
         let target = self.intern(&target)?;
         match fields.label.and_then(lossy).filter(|label| !label.is_empty()) {
-            Some(label) => self.facts.labels.insert(target.0, label),
-            None => self.facts.labels.remove(&target.0),
-        };
+            Some(text) => {
+                let label = self.facts.labels.entry(target.0).or_insert_with(|| Label::new(number));
+                (label.text, label.set_by) = (text, number);
+            }
+            None => drop(self.facts.labels.remove(&target.0)),
+        }
         Ok(())
     }
 
-    fn leaf_mark(&mut self, fields: &Fields<'_>, place: Place) -> Result<(), LogError> {
+    fn leaf_mark(&mut self, fields: &LineFields<'_>, place: Place) -> Result<(), LogError> {
         let Some(data) = fields.data.and_then(Object::parse) else { return Ok(()) };
         let to = match data.get("leafId") {
             Some(b"null") => None,
@@ -384,42 +393,6 @@ struct Place {
     line: u64,
     offset: u64,
     length: usize,
-}
-
-/// The fields of a line that the index wants, as they stand there.
-#[derive(Default)]
-struct Fields<'a> {
-    kind: Option<&'a [u8]>,
-    id: Option<&'a [u8]>,
-    parent: Option<&'a [u8]>,
-    timestamp: Option<&'a [u8]>,
-    version: Option<&'a [u8]>,
-    custom_type: Option<&'a [u8]>,
-    data: Option<&'a [u8]>,
-    target: Option<&'a [u8]>,
-    label: Option<&'a [u8]>,
-    name: Option<&'a [u8]>,
-    title: Option<&'a [u8]>,
-}
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, name: &[u8], value: &'a [u8]) {
-        let field = match name {
-            b"type" => &mut self.kind,
-            b"id" => &mut self.id,
-            b"parentId" => &mut self.parent,
-            b"timestamp" => &mut self.timestamp,
-            b"version" => &mut self.version,
-            b"customType" => &mut self.custom_type,
-            b"data" => &mut self.data,
-            b"targetId" => &mut self.target,
-            b"label" => &mut self.label,
-            b"name" => &mut self.name,
-            b"title" => &mut self.title,
-            _ => return,
-        };
-        *field = Some(value);
-    }
 }
 
 fn trimmed(value: Option<&[u8]>) -> String {

@@ -12,7 +12,12 @@
 //!   [`Index::append`] takes in a line that is written to the log, if it fits there.
 //! - [`Damage`]: what is wrong in a log. Damage is data and never an error: whatever can be read is read.
 //! - [`migrate`](migrate::migrate): versions 1 and 2 to version 3. [`repair`](repair::repair): a copy without damage.
-//! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove.
+//! - [`rows`](rows()): the tree as flat rows, with filters, search and pages.
+//! - [`moves`]: leaf moves, labels and compactions as plans, made of the lines in [`entries`]. [`navigate`]: what going
+//!   elsewhere leaves behind, and where one lands. [`branched`](branched()) and [`forked`]: new logs out of old ones.
+//! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove. [`conversation`]: the
+//!   same for any agent, and as a story. [`compaction`]: what is kept when it grows too long.
+//! - [`Source`]: where lines come from when an index alone does not do. A log on a disk is read by ranges.
 //! - [`turns`]: `grove-core`'s turns as entries, and entries as turns.
 //! - [`side`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
 //!
@@ -40,10 +45,15 @@
 //! ```
 
 mod append;
+mod branched;
 mod children;
+pub mod compaction;
 mod context;
+pub mod conversation;
 mod damage;
+pub mod entries;
 mod error;
+mod fields;
 mod header;
 mod ids;
 mod index;
@@ -52,17 +62,24 @@ mod kind;
 mod links;
 mod log;
 pub mod migrate;
+pub mod moves;
+pub mod navigate;
 pub mod object;
 pub mod repair;
+mod role;
+mod rows;
 pub mod scan;
+mod shown;
 pub mod side;
+mod source;
 pub mod store;
 mod time;
 pub mod turns;
 
 pub use append::AppendError;
+pub use branched::{Change, NewHeader, NewLog, NewLogError, Piece, branched, forked};
 pub use children::Children;
-pub use context::{Context, ContextMessage, Model, Rules};
+pub use context::{Context, ContextMessage, Json, Model, Rules};
 pub use damage::{Damage, DamageKind, MAX_DAMAGE};
 pub use error::LogError;
 pub use header::{Header, VERSION};
@@ -70,3 +87,7 @@ pub use index::{Ending, EntryNo, Index, Owner};
 pub use indexer::{Indexer, LEAF_MARK, MAX_LINE, OWN_PREFIX};
 pub use kind::Kind;
 pub use log::{Log, open};
+pub use role::Role;
+pub use rows::{Cursor, Filter, MAX_ROWS, Outline, Page, Row, RowsError, RowsRequest, UnknownFilter, rows};
+pub use shown::{MAX_SHOWN, Shown};
+pub use source::Source;

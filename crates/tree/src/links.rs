@@ -46,6 +46,11 @@ impl Links {
         self.cyclic.binary_search(&entry.0).is_ok()
     }
 
+    /// The entries that are their own ancestors, in the order of the file.
+    pub(crate) fn cyclic(&self) -> impl Iterator<Item = EntryNo> {
+        self.cyclic.iter().copied().map(EntryNo)
+    }
+
     /// An entry and everything above it. In a cycle every entry comes once.
     pub(crate) fn upwards(&self, entry: EntryNo) -> impl Iterator<Item = EntryNo> {
         let mut into_cycle = None;

@@ -66,9 +66,8 @@ impl Log {
     }
 
     /// What a model would be given at an entry; at `None`, before the first one.
-    pub fn context(&self, rules: Rules, at: Option<EntryNo>) -> Context {
-        let branch = at.map(|entry| self.index.branch(entry)).unwrap_or_default();
-        let lines: Vec<&[u8]> = branch.iter().map(|entry| self.line(*entry)).collect();
-        Context::build(rules, &lines)
+    pub fn context(&self, rules: Rules, at: Option<EntryNo>) -> Context<'_> {
+        // The index is of these bytes, so no line of it is missing.
+        Context::at(&self.index, self, rules, at).unwrap_or_else(|_| Context::empty(rules))
     }
 }

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use crate::damage::DamageKind;
-use crate::header::is_type;
 use crate::index::{EntryNo, Owner, Parent};
-use crate::indexer::LEAF_MARK;
 use crate::log::Log;
-use crate::object::{Object, field, quoted};
+use crate::object::{Object, quoted};
 
 /// Renders a log without its damage: what cannot be read is left out, of several entries with one id the last stays,
 /// and entries whose parent is missing, or that are their own ancestors, become roots. The tree and every branch are
@@ -30,8 +28,7 @@ pub fn repair(log: &Log) -> Vec<u8> {
     // Where a leaf mark names nothing, the last entry is the leaf: the marks after it then say so.
     let leaf_is_unknown = index.damage().iter().any(|one| one.kind == DamageKind::UnknownLeaf);
     let last = index.entries().rev().find(|entry| index.owner(*entry) == Owner::Tree);
-    let is_mark = |entry: EntryNo| is_type(field(log.line(entry), "customType"), LEAF_MARK);
-    let is_bad_mark = |entry: EntryNo| leaf_is_unknown && Some(entry) > last && is_mark(entry);
+    let is_bad_mark = |entry: EntryNo| leaf_is_unknown && Some(entry) > last && index.record(entry).is_leaf_mark;
     let leaf_id =
         index.leaf().map_or_else(|| b"null".to_vec(), |leaf| quoted(index.facts.ids.get(index.record(leaf).id)));
 

@@ -7,6 +7,7 @@
 //! What is accepted is what `serde_json` accepts as a raw value (a property test says so), up to [`MAX_DEPTH`].
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 /// How deep a line may be nested. Deeper ones are bad lines.
 pub const MAX_DEPTH: usize = 4096;
@@ -69,6 +70,17 @@ impl Default for Scanner {
     }
 }
 
+/// Where a field stands that [`Scanner::scan_with`] shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// In the line's own object.
+    Line,
+    /// The object begins that was named: its fields follow, then the field itself.
+    Begin,
+    /// In the object that is the value of the field that was named.
+    Inside,
+}
+
 impl Scanner {
     /// Scans a line without its line feed and shows each top-level field: its name, and its value as it stands there.
     /// Fields come in their order; of several with one name the last is the one that counts.
@@ -77,6 +89,37 @@ impl Scanner {
         line: &'a [u8],
         mut field: impl FnMut(&Cow<'a, [u8]>, &'a [u8]),
     ) -> Result<Shape, Malformed> {
+        self.walk::<false>(line, None, |_, name, value| field(name, value))
+    }
+
+    /// The same, and in the same pass the fields of one field's value where that is an object: `message`.
+    pub fn scan_with<'a>(
+        &mut self,
+        line: &'a [u8],
+        inside: &str,
+        field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
+    ) -> Result<Shape, Malformed> {
+        self.walk::<false>(line, Some(inside.as_bytes()), field)
+    }
+
+    /// The same for a line that was scanned before, several times as fast: it is not looked for what is wrong in it.
+    /// Where something is all the same, fields are shown that are none.
+    pub(crate) fn scan_again<'a>(
+        &mut self,
+        line: &'a [u8],
+        inside: Option<&str>,
+        field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
+    ) -> Result<Shape, Malformed> {
+        self.walk::<true>(line, inside.map(str::as_bytes), field)
+    }
+
+    #[inline]
+    fn walk<'a, const AGAIN: bool>(
+        &mut self,
+        line: &'a [u8],
+        inside: Option<&[u8]>,
+        mut field: impl FnMut(Level, &Cow<'a, [u8]>, &'a [u8]),
+    ) -> Result<Shape, Malformed> {
         let start = white(line, 0);
         let shape = match line.get(start) {
             None => return Ok(Shape::Blank),
@@ -84,54 +127,104 @@ impl Scanner {
             Some(b'n') => Shape::Null,
             Some(_) => Shape::Other,
         };
-        let mut at = start;
-        if shape == Shape::Object {
-            at = white(line, at + 1);
+        let end = if shape == Shape::Object {
+            let mut at = white(line, start + 1);
             if line.get(at) == Some(&b'}') {
-                at += 1;
+                at + 1
             } else {
                 loop {
-                    let (name, value) = name(line, at)?;
-                    let end = self.value(line, value)?;
-                    field(&name, &line[value..end]);
+                    let (name, value) = name::<AGAIN>(line, at)?;
+                    let end = match line.get(value) {
+                        Some(b'{') if inside == Some(name.as_ref()) => {
+                            field(Level::Begin, &name, &line[value..value]);
+                            self.fields_inside::<AGAIN>(line, value, |name, value| field(Level::Inside, name, value))?
+                        }
+                        _ => self.value::<AGAIN>(line, value, 1)?,
+                    };
+                    field(Level::Line, &name, &line[value..end]);
                     at = white(line, end);
                     match line.get(at) {
                         Some(b',') => at = white(line, at + 1),
-                        Some(b'}') => break,
+                        Some(b'}') => break at + 1,
                         other => return Err(unexpected(other, at)),
                     }
                 }
-                at += 1;
             }
         } else {
-            at = self.value(line, at)?;
-        }
-        match white(line, at) {
+            self.value::<AGAIN>(line, start, 1)?
+        };
+        match white(line, end) {
             end if end == line.len() => Ok(shape),
             at => Err(Malformed { at, reason: Reason::Trailing }),
         }
     }
 
+    /// Shows the fields of an object inside a line's own, and gives the place after it.
+    #[inline]
+    fn fields_inside<'a, const AGAIN: bool>(
+        &mut self,
+        line: &'a [u8],
+        start: usize,
+        mut field: impl FnMut(&Cow<'a, [u8]>, &'a [u8]),
+    ) -> Result<usize, Malformed> {
+        let mut at = white(line, start + 1);
+        if line.get(at) == Some(&b'}') {
+            return Ok(at + 1);
+        }
+        loop {
+            let (name, value) = name::<AGAIN>(line, at)?;
+            let end = self.value::<AGAIN>(line, value, 2)?;
+            field(&name, &line[value..end]);
+            at = white(line, end);
+            match line.get(at) {
+                Some(b',') => at = white(line, at + 1),
+                Some(b'}') => return Ok(at + 1),
+                other => return Err(unexpected(other, at)),
+            }
+        }
+    }
+
+    /// The values of a list that stands in a line that was scanned before, each as it stands; nothing where the bytes
+    /// are no list.
+    pub(crate) fn items<'a>(&mut self, list: &'a [u8], mut item: impl FnMut(&'a [u8]) -> ControlFlow<()>) {
+        let start = white(list, 0);
+        let mut at = white(list, start + 1);
+        if list.get(start) != Some(&b'[') || list.get(at) == Some(&b']') {
+            return;
+        }
+        while let Ok(end) = self.value::<true>(list, at, 1) {
+            if item(&list[at..end]).is_break() {
+                return;
+            }
+            at = white(list, end);
+            match list.get(at) {
+                Some(b',') => at = white(list, at + 1),
+                _ => return,
+            }
+        }
+    }
+
     /// Steps over a value and gives the place after it.
-    fn value(&mut self, line: &[u8], start: usize) -> Result<usize, Malformed> {
+    /// Around it `outer` brackets are open; the line's own place counts as one.
+    fn value<const AGAIN: bool>(&mut self, line: &[u8], start: usize, outer: usize) -> Result<usize, Malformed> {
         let mut at = start;
         let mut depth = 0;
         loop {
             // A value begins here.
             at = match line.get(at) {
-                Some(b'"') => text(line, at + 1)?,
+                Some(b'"') => text::<AGAIN>(line, at + 1)?,
                 Some(b'{') => match white(line, at + 1) {
                     next if line.get(next) == Some(&b'}') => next + 1,
                     next => {
-                        self.push(&mut depth, true, at)?;
-                        at = field_name(line, next)?;
+                        self.push(&mut depth, outer, true, at)?;
+                        at = field_name::<AGAIN>(line, next)?;
                         continue;
                     }
                 },
                 Some(b'[') => match white(line, at + 1) {
                     next if line.get(next) == Some(&b']') => next + 1,
                     next => {
-                        self.push(&mut depth, false, at)?;
+                        self.push(&mut depth, outer, false, at)?;
                         at = next;
                         continue;
                     }
@@ -151,7 +244,7 @@ impl Scanner {
                 let in_object = self.open[(depth - 1) / 64] >> ((depth - 1) % 64) & 1 == 1;
                 match (line.get(at), in_object) {
                     (Some(b','), true) => {
-                        at = field_name(line, white(line, at + 1))?;
+                        at = field_name::<AGAIN>(line, white(line, at + 1))?;
                         break;
                     }
                     (Some(b','), false) => {
@@ -168,9 +261,8 @@ impl Scanner {
         }
     }
 
-    fn push(&mut self, depth: &mut usize, object: bool, at: usize) -> Result<(), Malformed> {
-        // The line's own bracket is the first.
-        if *depth + 1 >= MAX_DEPTH {
+    fn push(&mut self, depth: &mut usize, outer: usize, object: bool, at: usize) -> Result<(), Malformed> {
+        if *depth + outer >= MAX_DEPTH {
             return Err(Malformed { at, reason: Reason::TooDeep });
         }
         let (place, bit) = (*depth / 64, 1 << (*depth % 64));
@@ -188,10 +280,13 @@ impl Scanner {
 /// bytes that UTF-8 would have for it.
 pub fn text_of(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    match memchr::memchr(b'\\', inner) {
-        None => Some(Cow::Borrowed(inner)),
-        Some(_) => Some(Cow::Owned(unescape(inner))),
-    }
+    // Most texts that anybody asks for are names and ids: too short for what memchr has to prepare.
+    let has_escapes = if inner.len() <= 32 {
+        inner.iter().fold(false, |found, byte| found | (*byte == b'\\'))
+    } else {
+        memchr::memchr(b'\\', inner).is_some()
+    };
+    Some(if has_escapes { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
 }
 
 /// A text of a log for people: what is not Unicode in it is replaced.
@@ -200,19 +295,23 @@ pub fn lossy(value: &[u8]) -> Option<String> {
 }
 
 /// A field's name, and the place of its value.
-fn name(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), Malformed> {
+#[inline]
+fn name<const AGAIN: bool>(line: &[u8], at: usize) -> Result<(Cow<'_, [u8]>, usize), Malformed> {
     if line.get(at) != Some(&b'"') {
         return Err(unexpected(line.get(at), at));
     }
-    let end = text(line, at + 1)?;
+    if let Some(quote) = short_text(line, at + 1) {
+        return Ok((Cow::Borrowed(&line[at + 1..quote]), colon(line, quote + 1)?));
+    }
+    let end = text::<AGAIN>(line, at + 1)?;
     let name = text_of(&line[at..end]).unwrap_or_default();
     Ok((name, colon(line, end)?))
 }
 
 /// Steps over a field's name and gives the place of its value.
-fn field_name(line: &[u8], at: usize) -> Result<usize, Malformed> {
+fn field_name<const AGAIN: bool>(line: &[u8], at: usize) -> Result<usize, Malformed> {
     match line.get(at) {
-        Some(b'"') => colon(line, text(line, at + 1)?),
+        Some(b'"') => colon(line, text::<AGAIN>(line, at + 1)?),
         other => Err(unexpected(other, at)),
     }
 }
@@ -240,7 +339,10 @@ fn white(line: &[u8], mut at: usize) -> usize {
 
 /// Steps over a text whose opening quote is behind us.
 #[inline]
-fn text(line: &[u8], start: usize) -> Result<usize, Malformed> {
+fn text<const AGAIN: bool>(line: &[u8], start: usize) -> Result<usize, Malformed> {
+    if AGAIN {
+        return text_again(line, start);
+    }
     let mut at = start;
     loop {
         at = plain(line, at);
@@ -253,6 +355,44 @@ fn text(line: &[u8], start: usize) -> Result<usize, Malformed> {
     }
 }
 
+/// The closing quote of a text of less than 16 bytes without escapes, as names and most values are.
+#[inline]
+fn short_text(line: &[u8], start: usize) -> Option<usize> {
+    let words = line.get(start..)?.first_chunk::<16>()?;
+    let (words, _) = words.as_chunks::<8>();
+    let mut at = start;
+    for word in words {
+        let hits = special_bytes(u64::from_le_bytes(*word));
+        if hits != 0 {
+            let place = at + (hits.trailing_zeros() / 8) as usize;
+            return Some(place).filter(|place| line[*place] == b'"');
+        }
+        at += 8;
+    }
+    None
+}
+
+/// The same for a text that was stepped over before: only its end is looked for, a quote that no backslash escapes.
+#[inline]
+fn text_again(line: &[u8], start: usize) -> Result<usize, Malformed> {
+    if let Some(quote) = short_text(line, start) {
+        return Ok(quote + 1);
+    }
+    let mut at = start;
+    loop {
+        let Some(next) = line.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) else {
+            return Err(Malformed { at: line.len(), reason: Reason::Ends });
+        };
+        let quote = at + next;
+        let backslashes = line[start..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if backslashes % 2 == 0 {
+            return Ok(quote + 1);
+        }
+        at = quote + 1;
+    }
+}
+
+#[inline]
 fn escape(line: &[u8], at: usize) -> Result<usize, Malformed> {
     match line.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
@@ -412,6 +552,44 @@ mod tests {
         let fields: Vec<_> = fields.iter().map(|(name, value)| (text(name), text(value))).collect();
         let expected = [("a", r#"[1, {"a":2}]"#), ("bb", r#""\ud800""#), ("a", "null")];
         assert_eq!(fields, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn a_line_that_was_scanned_before_shows_the_same_fields() {
+        let lines = [
+            r#"{"a":"\\","b":"\"","c":["\\\"",{"d":"}"}],"message":{"role":"u\"\\","content":[1,"]"]},"e":-1.5e3}"#,
+            r#" { "a" : "" , "message" : {} , "x" : null } "#,
+            r#"{"message":[{"role":"x"}],"\u0061\\":true}"#,
+        ];
+        for line in lines {
+            let mut shown = [Vec::new(), Vec::new()];
+            let [first, again] = &mut shown;
+            let line = line.as_bytes();
+            let one = Scanner::default().scan_with(line, "message", |level, name, value| {
+                first.push((level, name.to_vec(), value));
+            });
+            let two = Scanner::default().scan_again(line, Some("message"), |level, name, value| {
+                again.push((level, name.to_vec(), value));
+            });
+            assert_eq!(one, two);
+            assert!(one.is_ok());
+            assert_eq!(shown[0], shown[1]);
+        }
+    }
+
+    #[test]
+    fn what_was_never_scanned_is_no_danger() {
+        let sound = br#"{"a":"\\","message":{"x":[{"b":"\""},1]},"c":{}}"#;
+        for at in 0..sound.len() {
+            for byte in [b'"', b'\\', b'{', b']', 0, 0xff] {
+                let mut line = sound.to_vec();
+                line[at] = byte;
+                for end in [at, line.len()] {
+                    Scanner::default().scan_again(&line[..end], Some("message"), |_, _, _| {}).ok();
+                    Scanner::default().items(&line[..end], |_| ControlFlow::Continue(()));
+                }
+            }
+        }
     }
 
     #[test]

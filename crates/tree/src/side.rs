@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use crate::damage::{Damage, DamageKind, DamageList, MAX_DAMAGE};
 use crate::header::Header;
 use crate::ids::{IdNo, Ids};
-use crate::index::{Ending, Facts, Index, LeafMark, NONE, Owner, Parent, Record};
+use crate::index::{Ending, Facts, Index, Label, LeafMark, NONE, Owner, Parent, Record};
 use crate::kind::Kind;
 use crate::links::Links;
+use crate::role::Role;
 
 const MAGIC: &[u8; 8] = b"groveidx";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// How many bytes of the log's beginning, and of its end, the checksums are over.
 pub const PROBE: usize = 4096;
 
@@ -64,7 +65,9 @@ pub fn render(index: &Index, head: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
     out.u32(facts.labels.len() as u32);
     for (id, label) in &facts.labels {
         out.u32(*id);
-        out.blob(label.as_bytes());
+        out.u32(label.since);
+        out.u32(label.set_by);
+        out.blob(label.text.as_bytes());
     }
     out.u64(facts.damage.untold);
     out.u32(facts.damage.told.len() as u32);
@@ -90,10 +93,12 @@ pub fn render(index: &Index, head: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
             Parent::Id(id) => id.0,
         });
         out.u8(record.kind as u8);
-        out.u8(match record.owner {
-            Owner::Tree => 0,
-            Owner::Grove => 1,
+        out.u8(match (record.owner, record.is_leaf_mark) {
+            (Owner::Tree, _) => 0,
+            (Owner::Grove, false) => 1,
+            (Owner::Grove, true) => 2,
         });
+        out.u8(Role::number(record.role));
     }
     let sum = checksum(&out.0);
     out.u64(sum);
@@ -130,7 +135,8 @@ impl SideIndex {
         };
         let mut labels = BTreeMap::new();
         for _ in 0..from.u32()? {
-            labels.insert(from.u32()?, from.text()?);
+            let id = from.u32()?;
+            labels.insert(id, Label { since: from.u32()?, set_by: from.u32()?, text: from.text()? });
         }
         let mut damage = DamageList { untold: from.u64()?, told: Vec::new() };
         for _ in 0..from.u32()? {
@@ -146,6 +152,8 @@ impl SideIndex {
             LeafMark::Moved { to: None, .. } | LeafMark::LastEntry => true,
         };
         let sound = from.0.is_empty() && leaf_is_known && labels.keys().all(|id| known(*id));
+        let entry = |number: u32| (number as usize) < records.len();
+        let sound = sound && labels.values().all(|label| entry(label.since) && entry(label.set_by));
         if !sound || damage.told.len() > MAX_DAMAGE {
             return None;
         }
@@ -229,7 +237,7 @@ impl Writer {
 struct Reader<'a>(&'a [u8]);
 
 /// The bytes of a record.
-const RECORD: usize = 34;
+const RECORD: usize = 35;
 
 impl<'a> Reader<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
@@ -300,23 +308,32 @@ impl<'a> Reader<'a> {
 
     fn record(&mut self, ids: usize) -> Option<Record> {
         let id = |number: u32| Some(IdNo(number)).filter(|_| (number as usize) < ids);
+        let (offset, time) = (self.u64()?, self.u64()? as i64);
+        let (length, line) = (self.u32()?, self.u32()?);
+        let own_id = id(self.u32()?)?;
+        let parent = match self.u32()? {
+            NONE => Parent::None,
+            nonsense if nonsense == NONE - 1 => Parent::Nonsense,
+            number => Parent::Id(id(number)?),
+        };
+        let kind = Kind::from_number(self.u8()?)?;
+        let (owner, is_leaf_mark) = match self.u8()? {
+            0 => (Owner::Tree, false),
+            1 => (Owner::Grove, false),
+            2 => (Owner::Grove, true),
+            _ => return None,
+        };
         Some(Record {
-            offset: self.u64()?,
-            time: self.u64()? as i64,
-            length: self.u32()?,
-            line: self.u32()?,
-            id: id(self.u32()?)?,
-            parent: match self.u32()? {
-                NONE => Parent::None,
-                nonsense if nonsense == NONE - 1 => Parent::Nonsense,
-                number => Parent::Id(id(number)?),
-            },
-            kind: Kind::from_number(self.u8()?)?,
-            owner: match self.u8()? {
-                0 => Owner::Tree,
-                1 => Owner::Grove,
-                _ => return None,
-            },
+            offset,
+            time,
+            length,
+            line,
+            id: own_id,
+            parent,
+            kind,
+            owner,
+            is_leaf_mark,
+            role: Role::from_number(self.u8()?)?,
         })
     }
 }

@@ -1,153 +1,231 @@
-//! Which entries of a branch become messages, and how.
+//! How entries become messages.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashSet;
 
-use serde_json::value::RawValue;
+use grove_fs::FsError;
 
-use super::settings::kind;
-use super::{ContextMessage, Rules};
+use super::path::Path;
+use super::{ContextMessage, Json, Rules, tools};
+use crate::fields::{LineFields, MessageFields, Parts, is};
+use crate::index::{EntryNo, Index};
 use crate::kind::Kind;
-use crate::object::{Object, quoted};
+use crate::object::{Object, field, quoted};
+use crate::scan::text_of;
+use crate::source::{Source, each_line, line};
 use crate::time::milliseconds;
 
-/// A message on its way into a context.
-pub(super) struct Draft {
-    source: usize,
-    json: Vec<u8>,
+/// A message on its way into a context, with what its neighbours must know of it.
+pub(super) struct Draft<'a> {
+    entry: EntryNo,
+    pub(super) json: Cow<'a, [u8]>,
+    /// The ids of an assistant's tool calls.
+    pub(super) calls: Vec<Vec<u8>>,
+    pub(super) voice: Voice,
+    /// An assistant's turn that was aborted or ended in an error.
+    pub(super) is_broken: bool,
+    /// The note with which oh-my-pi keeps what an interrupted turn thought.
+    pub(super) is_note: bool,
+    /// An edit took it away, and only its place counts still.
+    pub(super) is_gone: bool,
 }
 
-impl Draft {
-    fn new(source: usize, json: impl Into<Vec<u8>>) -> Self {
-        Self { source, json: json.into() }
-    }
-
-    pub(super) fn message(&self) -> Object<'_> {
-        Object::parse(&self.json).unwrap_or_default()
-    }
-
-    pub(super) fn replace(&mut self, json: Vec<u8>) {
-        self.json = json;
-    }
-
-    pub(super) fn finish(&self) -> Option<ContextMessage> {
-        let json = String::from_utf8_lossy(&self.json).into_owned();
-        Some(ContextMessage { json: RawValue::from_string(json).ok()?, source: self.source })
-    }
+/// Who speaks, where calls and results are looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    User,
+    Assistant,
+    /// A tool, to this call.
+    Result(Vec<u8>),
+    Other,
 }
 
-/// The messages of a branch: all of them, or from the last compaction on its summary, what it kept, and what came
-/// after.
-pub(super) fn select(rules: Rules, path: &[Object<'_>]) -> Vec<Draft> {
-    let last = |wanted: Kind| path.iter().rposition(|entry| kind(entry) == wanted);
-    let mut writer = Writer::new(rules, path);
-    let compaction = last(Kind::Compaction);
-    let reset = last(Kind::ResetBoundary).filter(|reset| rules != Rules::Pi && compaction < Some(*reset));
-    if let Some(reset) = reset {
-        writer.entries(reset + 1..path.len());
-    } else if let Some(compaction) = compaction {
-        let led = writer.lead(compaction);
-        writer.summary(compaction);
-        let first = path[compaction].text("firstKeptEntryId");
-        let kept = first.and_then(|first| {
-            path[..compaction].iter().position(|entry| entry.text("id").is_some_and(|id| id == first))
-        });
-        if let Some(kept) = kept {
-            let before = writer.drafts.len();
-            writer.entries(kept..compaction);
-            if led {
-                writer.drop_system_messages(before);
+impl Voice {
+    fn of(fields: &MessageFields<'_>) -> Self {
+        match fields.role.and_then(text_of).as_deref() {
+            Some(b"user") => Voice::User,
+            Some(b"assistant") => Voice::Assistant,
+            Some(b"toolResult") => {
+                Voice::Result(fields.tool_call_id.and_then(text_of).unwrap_or_default().into_owned())
             }
+            Some(_) | None => Voice::Other,
         }
-        writer.entries(compaction + 1..path.len());
-    } else {
-        writer.entries(0..path.len());
     }
-    writer.drafts
+
+    pub(super) fn answers(&self) -> Option<&Vec<u8>> {
+        match self {
+            Voice::Result(call) => Some(call),
+            Voice::User | Voice::Assistant | Voice::Other => None,
+        }
+    }
 }
 
-struct Writer<'a> {
+impl<'a> Draft<'a> {
+    fn new(entry: EntryNo, json: impl Into<Cow<'a, [u8]>>) -> Self {
+        let json = json.into();
+        Self { entry, json, calls: Vec::new(), voice: Voice::Other, is_broken: false, is_note: false, is_gone: false }
+    }
+
+    pub(super) fn finish(self) -> ContextMessage<'a> {
+        ContextMessage { json: Json::new(self.json), entry: self.entry }
+    }
+}
+
+/// Writes drafts, the oldest first.
+pub(super) struct Writer<'a, 'p> {
     rules: Rules,
-    path: &'a [Object<'a>],
-    /// What a `context_edit` makes of an entry: nothing, or other content.
-    edits: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    path: &'p Path,
     /// oh-my-pi: the calls of a turn that was tried again, whose results follow.
     given_up: HashSet<Vec<u8>>,
-    drafts: Vec<Draft>,
+    pub(super) drafts: Vec<Draft<'a>>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(rules: Rules, path: &'a [Object<'a>]) -> Self {
-        let mut edits = HashMap::new();
-        if rules != Rules::Omp {
-            for edit in path.iter().filter(|entry| kind(entry) == Kind::ContextEdit) {
-                let Some(target) = edit.text("targetId") else { continue };
-                let replacement = edit.get("replacement").and_then(Object::parse);
-                edits.insert(
-                    target.into_owned(),
-                    replacement.and_then(|replacement| replacement.get("content").map(<[u8]>::to_vec)),
-                );
-            }
-        }
-        Self { rules, path, edits, given_up: HashSet::new(), drafts: Vec::new() }
+/// A message in JSON, and what of it must be looked at again.
+struct Spoken<'l> {
+    json: Cow<'l, [u8]>,
+    fields: MessageFields<'l>,
+}
+
+impl<'a, 'p> Writer<'a, 'p> {
+    pub(super) fn new(rules: Rules, path: &'p Path) -> Self {
+        Self { rules, path, given_up: HashSet::new(), drafts: Vec::new() }
     }
 
-    fn entries(&mut self, range: std::ops::Range<usize>) {
-        for source in range {
-            let entry = &self.path[source];
-            let json = match kind(entry) {
-                Kind::Message => self.message(entry),
-                Kind::CustomMessage => Some(self.custom_message(entry)),
-                Kind::BranchSummary => self.branch_summary(entry),
-                _ => None,
+    /// What stands before all entries: a compaction's system message (pi 1.5) and its summary.
+    pub(super) fn begin(&mut self, index: &Index, source: &(impl Source + ?Sized)) -> Result<(), FsError> {
+        let Some(compaction) = self.path.compaction else { return Ok(()) };
+        let line = line(index, source, compaction)?;
+        let fields = Parts::of(&line).line;
+        if self.path.is_led
+            && let Some(message) = fields.system_message
+        {
+            self.drafts.push(Draft::new(compaction, message.to_vec()));
+        }
+        let time = time(&fields);
+        let json = match self.rules {
+            Rules::Grove => summary_message(COMPACTED, fields.summary.unwrap_or(b"\"\""), &time),
+            Rules::Pi | Rules::Omp => object(&[
+                ("role", Some(br#""compactionSummary""#)),
+                ("summary", fields.summary),
+                ("shortSummary", fields.short_summary.filter(|_| self.rules == Rules::Omp)),
+                ("tokensBefore", fields.tokens_before),
+                ("timestamp", Some(&time)),
+            ]),
+        };
+        self.drafts.push(Draft::new(compaction, json));
+        Ok(())
+    }
+
+    /// The messages of some of the path's entries, up to its end.
+    pub(super) fn entries(
+        &mut self,
+        index: &Index,
+        source: &'a (impl Source + ?Sized),
+        entries: &[EntryNo],
+    ) -> Result<(), FsError> {
+        let before = self.path.entries.len() - entries.len();
+        let mut number = before;
+        each_line(index, source, entries, |entry, line| {
+            let is_kept = number < self.path.kept;
+            number += 1;
+            let kind = index.kind(entry);
+            let draft = match &line {
+                Cow::Borrowed(line) => self.draft(entry, kind, is_kept, line, Cow::Borrowed),
+                Cow::Owned(line) => self.draft(entry, kind, is_kept, line, |json| Cow::Owned(json.to_vec())),
             };
-            let Some(json) = json else { continue };
-            match entry.text("id").and_then(|id| self.edits.get(id.as_ref())) {
-                None => self.drafts.push(Draft::new(source, json)),
-                Some(None) => {}
-                Some(Some(content)) => {
-                    let mut message = Object::parse(&json).unwrap_or_default();
-                    message.set("content", content.clone());
-                    self.drafts.push(Draft::new(source, message.render()));
-                }
-            }
-        }
+            self.drafts.extend(draft);
+            Ok(())
+        })
     }
 
-    fn message(&mut self, entry: &Object<'_>) -> Option<Vec<u8>> {
-        let json = entry.get("message")?;
-        let mut message = Object::parse(json)?;
-        let role = message.text("role").map(|role| role.into_owned()).unwrap_or_default();
+    fn draft<'l>(
+        &mut self,
+        entry: EntryNo,
+        kind: Kind,
+        is_kept: bool,
+        line: &'l [u8],
+        keep: impl Fn(&'l [u8]) -> Cow<'a, [u8]>,
+    ) -> Option<Draft<'a>> {
+        let Parts { line, message } = Parts::of(line);
+        let spoken = match kind {
+            Kind::Message => self.message(&line, message)?,
+            Kind::CustomMessage => self.custom_message(&line),
+            Kind::BranchSummary => Spoken { json: self.branch_summary(&line)?.into(), fields: message },
+            _ => return None,
+        };
+        let (json, content): (Cow<'a, [u8]>, Option<&[u8]>) = match self.path.edits.get(&entry) {
+            Some(None) if self.rules == Rules::Pi => return None,
+            Some(None) => {
+                let gone = Draft::new(entry, Vec::new());
+                return Some(Draft { voice: Voice::of(&spoken.fields), is_gone: true, ..gone });
+            }
+            Some(Some(content)) => {
+                let mut message = Object::parse(&spoken.json).unwrap_or_default();
+                message.set("content", content.clone());
+                (Cow::Owned(message.render()), Some(content))
+            }
+            None => {
+                let json = match spoken.json {
+                    Cow::Borrowed(json) => keep(json),
+                    Cow::Owned(json) => Cow::Owned(json),
+                };
+                (json, spoken.fields.content)
+            }
+        };
+        let fields = &spoken.fields;
+        if is_kept && self.path.is_led && is(fields.role, "system") {
+            return None;
+        }
+        let mut draft = Draft::new(entry, json);
+        // pi leaves calls and results as they are.
+        if self.rules == Rules::Pi {
+            return Some(draft);
+        }
+        draft.voice = Voice::of(fields);
+        if draft.voice == Voice::Assistant {
+            draft.calls = tools::calls(content);
+            draft.is_broken = is(fields.stop_reason, "aborted") || is(fields.stop_reason, "error");
+        }
+        draft.is_note = is(fields.custom_type, tools::INTERRUPTED);
+        Some(draft)
+    }
+
+    fn message<'l>(&mut self, line: &LineFields<'l>, fields: MessageFields<'l>) -> Option<Spoken<'l>> {
+        let json = line.message.filter(|message| message.starts_with(b"{"))?;
+        let role = fields.role.and_then(text_of).unwrap_or_default();
         match self.rules {
             Rules::Pi => {
-                let has_content = matches!(role.as_slice(), b"user" | b"assistant" | b"toolResult");
-                if has_content && message.get("content") == Some(b"null") {
+                let has_content = matches!(role.as_ref(), b"user" | b"assistant" | b"toolResult");
+                if has_content && fields.content == Some(b"null") {
+                    let mut message = Object::parse(json)?;
                     message.set("content", "[]");
-                    return Some(message.render());
+                    return Some(Spoken { json: message.render().into(), fields });
                 }
             }
             Rules::Omp => {
-                if self.was_given_up(&role, &message) {
+                if self.was_given_up(&role, &fields) {
                     return None;
                 }
             }
             Rules::Grove => {
-                if matches!(role.as_slice(), b"custom" | b"hookMessage") {
-                    return Some(user_message(message.get("content"), message.get("timestamp")));
+                if matches!(role.as_ref(), b"custom" | b"hookMessage") {
+                    let json = user_message(fields.content, fields.timestamp);
+                    return Some(Spoken { json: json.into(), fields: MessageFields::default() });
                 }
             }
         }
-        Some(json.to_vec())
+        Some(Spoken { json: json.into(), fields })
     }
 
     /// A turn that oh-my-pi tried again and that went well then is left out, with the results of its calls.
-    fn was_given_up(&mut self, role: &[u8], message: &Object<'_>) -> bool {
-        let recovery = message.get("retryRecovery").and_then(Object::parse);
-        if role == b"assistant" && recovery.is_some_and(|recovery| recovery.is("status", "recovered")) {
-            self.given_up = super::tools::calls(message).into_iter().collect();
+    fn was_given_up(&mut self, role: &[u8], fields: &MessageFields<'_>) -> bool {
+        let status = fields.retry_recovery.and_then(|recovery| field(recovery, "status"));
+        if role == b"assistant" && is(status, "recovered") {
+            self.given_up = tools::calls(fields.content).into_iter().collect();
             return true;
         }
         if role == b"toolResult"
-            && let Some(call) = message.text("toolCallId")
+            && let Some(call) = fields.tool_call_id.and_then(text_of)
             && self.given_up.remove(call.as_ref())
         {
             return true;
@@ -156,72 +234,42 @@ impl<'a> Writer<'a> {
         false
     }
 
-    fn custom_message(&self, entry: &Object<'_>) -> Vec<u8> {
-        let time = time(entry);
-        match self.rules {
-            Rules::Grove => user_message(entry.get("content"), Some(&time)),
+    fn custom_message<'l>(&self, line: &LineFields<'l>) -> Spoken<'l> {
+        let time = time(line);
+        let json = match self.rules {
+            Rules::Grove => user_message(line.content, Some(&time)),
             Rules::Pi | Rules::Omp => object(&[
                 ("role", Some(br#""custom""#)),
-                ("customType", entry.get("customType")),
-                ("content", entry.get("content")),
-                ("display", entry.get("display")),
-                ("details", entry.get("details")),
-                ("attribution", entry.get("attribution").filter(|_| self.rules == Rules::Omp)),
+                ("customType", line.custom_type),
+                ("content", line.content),
+                ("display", line.display),
+                ("details", line.details),
+                ("attribution", line.attribution.filter(|_| self.rules == Rules::Omp)),
                 ("timestamp", Some(&time)),
             ]),
-        }
+        };
+        // Grove's user does not say which extension spoke.
+        let custom_type = line.custom_type.filter(|_| self.rules != Rules::Grove);
+        Spoken { json: json.into(), fields: MessageFields { custom_type, ..MessageFields::default() } }
     }
 
-    fn branch_summary(&self, entry: &Object<'_>) -> Option<Vec<u8>> {
-        let summary = entry.get("summary").filter(|summary| summary.starts_with(b"\"") && *summary != b"\"\"")?;
-        let time = time(entry);
+    fn branch_summary(&self, line: &LineFields<'_>) -> Option<Vec<u8>> {
+        let summary = line.summary.filter(|summary| summary.starts_with(b"\"") && *summary != b"\"\"")?;
+        let time = time(line);
         Some(match self.rules {
             Rules::Grove => summary_message(LEFT_BRANCH, summary, &time),
             Rules::Pi | Rules::Omp => object(&[
                 ("role", Some(br#""branchSummary""#)),
                 ("summary", Some(summary)),
-                ("fromId", entry.get("fromId")),
+                ("fromId", line.from_id),
                 ("timestamp", Some(&time)),
             ]),
         })
     }
-
-    /// pi 1.5: the system message of a compaction comes before everything else.
-    fn lead(&mut self, compaction: usize) -> bool {
-        let message = self.path[compaction].get("systemMessage").filter(|message| message.starts_with(b"{"));
-        match (self.rules, message) {
-            (Rules::Pi | Rules::Grove, Some(message)) => {
-                self.drafts.push(Draft::new(compaction, message));
-                true
-            }
-            (Rules::Omp, _) | (_, None) => false,
-        }
-    }
-
-    fn drop_system_messages(&mut self, from: usize) {
-        let kept = self.drafts.split_off(from);
-        self.drafts.extend(kept.into_iter().filter(|draft| !draft.message().is("role", "system")));
-    }
-
-    fn summary(&mut self, compaction: usize) {
-        let entry = &self.path[compaction];
-        let time = time(entry);
-        let json = match self.rules {
-            Rules::Grove => summary_message(COMPACTED, entry.get("summary").unwrap_or(b"\"\""), &time),
-            Rules::Pi | Rules::Omp => object(&[
-                ("role", Some(br#""compactionSummary""#)),
-                ("summary", entry.get("summary")),
-                ("shortSummary", entry.get("shortSummary").filter(|_| self.rules == Rules::Omp)),
-                ("tokensBefore", entry.get("tokensBefore")),
-                ("timestamp", Some(&time)),
-            ]),
-        };
-        self.drafts.push(Draft::new(compaction, json));
-    }
 }
 
-const COMPACTED: &str = "What was said before this point, in short:";
-const LEFT_BRANCH: &str = "What happened on another branch of this conversation, in short:";
+pub(crate) const COMPACTED: &str = "What was said before this point, in short:";
+pub(crate) const LEFT_BRANCH: &str = "What happened on another branch of this conversation, in short:";
 
 /// Grove: a summary as a message of the user.
 fn summary_message(introduction: &str, summary: &[u8], time: &[u8]) -> Vec<u8> {
@@ -239,8 +287,8 @@ fn user_message(content: Option<&[u8]>, time: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// An entry's time as messages have it.
-fn time(entry: &Object<'_>) -> Vec<u8> {
-    let time = entry.get("timestamp").and_then(milliseconds);
+fn time(line: &LineFields<'_>) -> Vec<u8> {
+    let time = line.timestamp.and_then(milliseconds);
     time.map_or_else(|| b"null".to_vec(), |time| time.to_string().into_bytes())
 }
 

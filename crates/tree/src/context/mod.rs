@@ -1,16 +1,27 @@
 //! What a model is given: the messages of a branch, and the settings along it.
+//!
+//! Which entries count is decided by the index alone, so that only their lines are read: after a compaction those that
+//! it kept and those that came later, of the settings the last of each.
 
 mod messages;
+mod path;
 mod settings;
 mod tools;
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
+use grove_fs::FsError;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::object::Object;
+use crate::index::{EntryNo, Index, Owner};
+use crate::role::Role;
+use crate::source::Source;
+pub(crate) use messages::{COMPACTED, LEFT_BRANCH};
+use messages::{Draft, Writer};
+use path::Path;
 
 /// Whose rules build a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -26,11 +37,11 @@ pub enum Rules {
     Grove,
 }
 
-/// What a model is given.
+/// What a model is given. Messages are lent by the log where it is in memory.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Context {
-    pub messages: Vec<ContextMessage>,
+pub struct Context<'a> {
+    pub messages: Vec<ContextMessage<'a>>,
     pub thinking_level: String,
     pub model: Model,
     /// pi has no modes.
@@ -38,14 +49,48 @@ pub struct Context {
     pub injected_rules: Vec<String>,
 }
 
-/// A message, as it stands in the log where nothing had to be changed.
+/// A message.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub struct ContextMessage {
-    pub json: Box<RawValue>,
-    /// The how-manieth entry of the branch it comes from.
+pub struct ContextMessage<'a> {
+    pub json: Json<'a>,
+    /// The entry it comes from.
     #[serde(skip)]
-    pub source: usize,
+    pub entry: EntryNo,
+}
+
+/// A message in JSON, as it stands in the log where nothing had to be changed.
+#[derive(Clone, Debug)]
+pub struct Json<'a> {
+    bytes: Cow<'a, [u8]>,
+    /// What is shown where the bytes are no text.
+    mended: OnceCell<Box<str>>,
+}
+
+impl<'a> Json<'a> {
+    fn new(bytes: Cow<'a, [u8]>) -> Self {
+        Self { bytes, mended: OnceCell::new() }
+    }
+
+    /// Bytes that are no text are replaced.
+    pub fn get(&self) -> &str {
+        // Whether they are is asked only here: most contexts are long, and few messages are looked at.
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) => text,
+            Err(_) => self.mended.get_or_init(|| String::from_utf8_lossy(&self.bytes).into()),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.get()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
 }
 
 /// The model of a context.
@@ -78,33 +123,81 @@ impl Serialize for Model {
     }
 }
 
-impl Context {
-    /// Builds the context of a branch from the lines of its entries, root first.
-    pub fn build<L: AsRef<[u8]>>(rules: Rules, branch: &[L]) -> Self {
-        let texts: Vec<Cow<'_, str>> = branch.iter().map(|line| String::from_utf8_lossy(line.as_ref())).collect();
-        // A line that is no object would not have become an entry.
-        let path: Vec<Object<'_>> =
-            texts.iter().map(|text| Object::parse(text.as_bytes()).unwrap_or_default()).collect();
-        let mut drafts = messages::select(rules, &path);
-        match rules {
-            Rules::Pi => {}
-            Rules::Omp => {
-                tools::strip_dangling_calls(&mut drafts);
-                tools::drop_broken_turns(&mut drafts);
-            }
-            Rules::Grove => {
-                tools::drop_broken_turns(&mut drafts);
-                tools::strip_dangling_calls(&mut drafts);
-                tools::drop_orphan_results(&mut drafts);
-            }
+impl<'a> Context<'a> {
+    /// What a model is given before the first entry.
+    pub fn empty(rules: Rules) -> Self {
+        let settings = settings::Settings::none(rules);
+        Self::with(settings, Vec::new())
+    }
+
+    fn with(settings: settings::Settings, messages: Vec<ContextMessage<'a>>) -> Self {
+        let settings::Settings { thinking_level, model, mode, injected_rules } = settings;
+        Self { messages, thinking_level, model, mode, injected_rules }
+    }
+
+    /// What a model is given at an entry; at `None`, before the first one.
+    pub fn at(
+        index: &Index,
+        source: &'a (impl Source + ?Sized),
+        rules: Rules,
+        at: Option<EntryNo>,
+    ) -> Result<Self, FsError> {
+        Self::tail(index, source, rules, at, usize::MAX)
+    }
+
+    /// The same with the newest messages alone, at most `count`. What came before is not read unless a message cannot be
+    /// understood without it: a tool's result needs its call. Under Grove's rules the first is never a tool's result.
+    pub fn tail(
+        index: &Index,
+        source: &'a (impl Source + ?Sized),
+        rules: Rules,
+        at: Option<EntryNo>,
+        count: usize,
+    ) -> Result<Self, FsError> {
+        let at = at.filter(|entry| index.owner(*entry) == Owner::Tree);
+        let branch = at.map(|entry| index.branch(entry)).unwrap_or_default();
+        let settings = settings::Settings::of(rules, index, source, &branch)?;
+        let path = Path::of(rules, index, source, &branch)?;
+        Ok(Self::with(settings, newest(&path, index, source, rules, count)?))
+    }
+}
+
+/// How many entries are read at first beyond the messages that are wanted. Some are dropped again.
+const MARGIN: usize = 32;
+
+/// The newest messages of a path, at most `count`.
+fn newest<'a>(
+    path: &Path,
+    index: &Index,
+    source: &'a (impl Source + ?Sized),
+    rules: Rules,
+    count: usize,
+) -> Result<Vec<ContextMessage<'a>>, FsError> {
+    let mut size = count.saturating_add(MARGIN);
+    loop {
+        let mut from = path.entries.len().saturating_sub(size);
+        if rules == Rules::Grove {
+            // Where the user or the assistant speaks, nothing that came before matters to calls and results.
+            let begins =
+                |entry: &EntryNo| index.role(*entry).is_some_and(|role| role == Role::User || role.is_assistant());
+            let until = path.entries.len().min(from + 1);
+            from = path.entries[..until].iter().rposition(begins).unwrap_or(0);
         }
-        let settings = settings::Settings::of(rules, &path);
-        Context {
-            messages: drafts.iter().filter_map(messages::Draft::finish).collect(),
-            thinking_level: settings.thinking_level,
-            model: settings.model,
-            mode: settings.mode,
-            injected_rules: settings.injected_rules,
+        let mut writer = Writer::new(rules, path);
+        if from == 0 {
+            writer.begin(index, source)?;
         }
+        writer.entries(index, source, &path.entries[from..])?;
+        let is_settled = from == 0 || tools::are_settled(rules, &writer.drafts);
+        let drafts = tools::mend(rules, writer.drafts);
+        if is_settled && (from == 0 || drafts.len() >= count) {
+            let mut skip = drafts.len().saturating_sub(count);
+            if rules == Rules::Grove {
+                skip += drafts[skip..].iter().take_while(|draft| draft.voice.answers().is_some()).count();
+            }
+            return Ok(drafts.into_iter().skip(skip).map(Draft::finish).collect());
+        }
+        // Each time twice as far: all in all no more than twice what was needed is read.
+        size = size.saturating_mul(2);
     }
 }

@@ -1,11 +1,16 @@
-//! The settings along a branch: the last of each kind counts.
+//! The settings along a branch: the last of each kind counts, so no other line of them is read.
 
-use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+use grove_fs::FsError;
 
 use super::{Model, Rules};
+use crate::fields::Parts;
+use crate::index::{EntryNo, Index};
 use crate::kind::Kind;
-use crate::object::Object;
-use crate::scan::lossy;
+use crate::role::Role;
+use crate::scan::{Scanner, lossy};
+use crate::source::{Source, each_line, line};
 
 pub(super) struct Settings {
     pub(super) thinking_level: String,
@@ -14,105 +19,163 @@ pub(super) struct Settings {
     pub(super) injected_rules: Vec<String>,
 }
 
+const NO_THINKING: &str = "off";
+const NO_MODE: &str = "none";
+
 impl Settings {
-    pub(super) fn of(rules: Rules, path: &[Object<'_>]) -> Self {
-        let mut settings = Self {
-            thinking_level: "off".to_owned(),
-            model: match rules {
-                Rules::Pi | Rules::Grove => Model::Unknown,
-                Rules::Omp => Model::ByRole(Vec::new()),
-            },
-            mode: match rules {
-                Rules::Pi => None,
-                Rules::Omp | Rules::Grove => Some("none".to_owned()),
-            },
-            injected_rules: Vec::new(),
+    /// Where nothing was set.
+    pub(super) fn none(rules: Rules) -> Self {
+        let (model, mode) = match rules {
+            Rules::Pi => (Model::Unknown, None),
+            Rules::Omp => (Model::ByRole(Vec::new()), Some(NO_MODE.to_owned())),
+            Rules::Grove => (Model::Unknown, Some(NO_MODE.to_owned())),
         };
-        // oh-my-pi: a model that was chosen is not changed by whoever answered.
-        let mut chosen = false;
-        for entry in path {
-            match kind(entry) {
-                Kind::ThinkingLevelChange => {
-                    settings.thinking_level = text(entry, "thinkingLevel").unwrap_or_else(|| "off".to_owned());
-                }
-                Kind::ModelChange => match rules {
-                    Rules::Pi => settings.model = pair(entry, "provider", "modelId"),
-                    Rules::Grove => settings.change_model(entry),
-                    Rules::Omp => {
-                        let model = text(entry, "model").filter(|model| !model.is_empty());
-                        let role = text(entry, "role").unwrap_or_else(|| "default".to_owned());
-                        if let Some(model) = model {
-                            chosen |= role == "default";
-                            settings.set_role(role, model);
-                        }
-                    }
-                },
-                Kind::Message => settings.answered(rules, entry, chosen),
-                Kind::ModeChange if rules != Rules::Pi => {
-                    settings.mode = Some(text(entry, "mode").unwrap_or_else(|| "none".to_owned()));
-                }
-                Kind::TtsrInjection if rules != Rules::Pi => settings.inject(entry),
-                _ => {}
-            }
-        }
-        settings
+        Self { thinking_level: NO_THINKING.to_owned(), model, mode, injected_rules: Vec::new() }
     }
 
-    /// Either program's form of a change.
-    fn change_model(&mut self, entry: &Object<'_>) {
-        match text(entry, "model") {
-            None => self.model = pair(entry, "provider", "modelId"),
-            Some(model) if text(entry, "role").is_none_or(|role| role == "default") => {
-                let (provider, id) = match model.split_once('/') {
-                    Some((provider, id)) => (Some(provider.to_owned()), id.to_owned()),
-                    None => (None, model),
-                };
-                self.model = Model::One { provider, model_id: Some(id) };
+    pub(super) fn of(
+        rules: Rules,
+        index: &Index,
+        source: &(impl Source + ?Sized),
+        branch: &[EntryNo],
+    ) -> Result<Self, FsError> {
+        let along = Along { index, source, branch };
+        let thinking_level = along.last(Kind::ThinkingLevelChange, |parts| text(parts.line.thinking_level))?;
+        let mode = match rules {
+            Rules::Pi => None,
+            Rules::Omp | Rules::Grove => {
+                let mode = along.last(Kind::ModeChange, |parts| text(parts.line.mode))?;
+                Some(mode.flatten().unwrap_or_else(|| NO_MODE.to_owned()))
             }
-            Some(_) => {}
+        };
+        Ok(Self {
+            thinking_level: thinking_level.flatten().unwrap_or_else(|| NO_THINKING.to_owned()),
+            model: match rules {
+                Rules::Pi => along.last_model(|parts| Some(one(parts.line.provider, parts.line.model_id)))?,
+                Rules::Grove => along.last_model(chosen_model)?,
+                Rules::Omp => along.models_by_role()?,
+            },
+            mode,
+            injected_rules: match rules {
+                Rules::Pi => Vec::new(),
+                Rules::Omp | Rules::Grove => along.injected_rules()?,
+            },
+        })
+    }
+}
+
+/// A branch, read here and there.
+struct Along<'a, S: ?Sized> {
+    index: &'a Index,
+    source: &'a S,
+    branch: &'a [EntryNo],
+}
+
+impl<S: Source + ?Sized> Along<'_, S> {
+    /// What the last entry of a kind says.
+    fn last<T>(&self, kind: Kind, say: impl Fn(&Parts<'_>) -> T) -> Result<Option<T>, FsError> {
+        let last = self.branch.iter().rfind(|entry| self.index.kind(**entry) == kind);
+        last.map(|entry| Ok(say(&Parts::of(&self.line(*entry)?)))).transpose()
+    }
+
+    /// The model of the last change that names one, or of the last answer, whichever came later.
+    fn last_model(&self, changed: impl Fn(&Parts<'_>) -> Option<Model>) -> Result<Model, FsError> {
+        for entry in self.branch.iter().rev() {
+            if self.is_answer(*entry) {
+                let line = self.line(*entry)?;
+                let message = Parts::of(&line).message;
+                return Ok(one(message.provider, message.model));
+            }
+            if self.index.kind(*entry) == Kind::ModelChange
+                && let Some(model) = changed(&Parts::of(&self.line(*entry)?))
+            {
+                return Ok(model);
+            }
         }
+        Ok(Model::Unknown)
+    }
+
+    /// oh-my-pi: a model for each role, in the order in which they were first named. One that was chosen is not changed
+    /// by whoever answered.
+    fn models_by_role(&self) -> Result<Model, FsError> {
+        let mut models: Vec<(String, String)> = Vec::new();
+        let mut set = |role: String, model: String| match models.iter_mut().find(|(known, _)| *known == role) {
+            Some(known) => known.1 = model,
+            None => models.push((role, model)),
+        };
+        let mut is_chosen = false;
+        let mut last_answer = None;
+        for entry in self.branch {
+            if self.is_answer(*entry) && !is_chosen {
+                if last_answer.is_none() {
+                    // Its place is here; who it is will be seen.
+                    set("default".to_owned(), String::new());
+                }
+                last_answer = Some(*entry);
+            } else if self.index.kind(*entry) == Kind::ModelChange {
+                let line = self.line(*entry)?;
+                let fields = Parts::of(&line).line;
+                let role = text(fields.role).unwrap_or_else(|| "default".to_owned());
+                if let Some(model) = text(fields.model).filter(|model| !model.is_empty()) {
+                    is_chosen |= role == "default";
+                    set(role, model);
+                }
+            }
+        }
+        if let Some(answer) = last_answer.filter(|_| !is_chosen) {
+            let line = self.line(answer)?;
+            let message = Parts::of(&line).message;
+            let part = |value| text(value).unwrap_or_else(|| "undefined".to_owned());
+            set("default".to_owned(), format!("{}/{}", part(message.provider), part(message.model)));
+        }
+        Ok(Model::ByRole(models))
+    }
+
+    fn injected_rules(&self) -> Result<Vec<String>, FsError> {
+        let entries = self.branch.iter().copied();
+        let entries: Vec<EntryNo> = entries.filter(|entry| self.index.kind(*entry) == Kind::TtsrInjection).collect();
+        let mut rules = Vec::new();
+        each_line(self.index, self.source, &entries, |_, line| {
+            let list = Parts::of(&line).line.injected_rules.unwrap_or_default();
+            Scanner::default().items(list, |rule| {
+                if let Some(rule) = lossy(rule).filter(|rule| !rules.contains(rule)) {
+                    rules.push(rule);
+                }
+                std::ops::ControlFlow::Continue(())
+            });
+            Ok(())
+        })?;
+        Ok(rules)
     }
 
     /// An assistant's message says which model wrote it.
-    fn answered(&mut self, rules: Rules, entry: &Object<'_>, chosen: bool) {
-        let message = entry.get("message").and_then(Object::parse);
-        let Some(message) = message.filter(|message| message.is("role", "assistant")) else { return };
-        match rules {
-            Rules::Pi | Rules::Grove => self.model = pair(&message, "provider", "model"),
-            Rules::Omp if chosen => {}
-            Rules::Omp => {
-                let part = |name| text(&message, name).unwrap_or_else(|| "undefined".to_owned());
-                self.set_role("default".to_owned(), format!("{}/{}", part("provider"), part("model")));
-            }
-        }
+    fn is_answer(&self, entry: EntryNo) -> bool {
+        self.index.role(entry).is_some_and(Role::is_assistant)
     }
 
-    fn set_role(&mut self, role: String, model: String) {
-        let Model::ByRole(models) = &mut self.model else { return };
-        match models.iter_mut().find(|(known, _)| *known == role) {
-            Some(known) => known.1 = model,
-            None => models.push((role, model)),
-        }
-    }
-
-    fn inject(&mut self, entry: &Object<'_>) {
-        let list = entry.get("injectedRules").and_then(|list| serde_json::from_slice::<Vec<&RawValue>>(list).ok());
-        for rule in list.unwrap_or_default().iter().filter_map(|rule| lossy(rule.get().as_bytes())) {
-            if !self.injected_rules.contains(&rule) {
-                self.injected_rules.push(rule);
-            }
-        }
+    fn line(&self, entry: EntryNo) -> Result<Cow<'_, [u8]>, FsError> {
+        line(self.index, self.source, entry)
     }
 }
 
-pub(super) fn kind(entry: &Object<'_>) -> Kind {
-    entry.text("type").map_or(Kind::Unknown, |name| Kind::named(&name))
+/// Either program's form of a change; nothing where it is for another role than the conversation's.
+fn chosen_model(parts: &Parts<'_>) -> Option<Model> {
+    let fields = &parts.line;
+    let Some(model) = text(fields.model) else { return Some(one(fields.provider, fields.model_id)) };
+    if text(fields.role).is_some_and(|role| role != "default") {
+        return None;
+    }
+    let (provider, id) = match model.split_once('/') {
+        Some((provider, id)) => (Some(provider.to_owned()), id.to_owned()),
+        None => (None, model),
+    };
+    Some(Model::One { provider, model_id: Some(id) })
 }
 
-fn text(object: &Object<'_>, name: &str) -> Option<String> {
-    object.get(name).and_then(lossy)
+fn text(value: Option<&[u8]>) -> Option<String> {
+    value.and_then(lossy)
 }
 
-fn pair(object: &Object<'_>, provider: &str, model: &str) -> Model {
-    Model::One { provider: text(object, provider), model_id: text(object, model) }
+fn one(provider: Option<&[u8]>, model_id: Option<&[u8]>) -> Model {
+    Model::One { provider: text(provider), model_id: text(model_id) }
 }

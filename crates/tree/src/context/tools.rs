@@ -1,105 +1,188 @@
 //! Tool calls and their results must stand together: providers refuse one without the other.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
-use serde_json::value::RawValue;
-
-use super::messages::Draft;
+use super::Rules;
+use super::messages::{Draft, Voice};
+use crate::fields::{each_block, is};
 use crate::object::Object;
+use crate::scan::text_of;
 
 /// The `customType` of the note with which oh-my-pi keeps what an interrupted turn thought.
-const INTERRUPTED: &str = "interrupted-thinking";
+pub(super) const INTERRUPTED: &str = "interrupted-thinking";
 
-/// The ids of an assistant's tool calls.
-pub(super) fn calls(message: &Object<'_>) -> Vec<Vec<u8>> {
-    let blocks = blocks(message);
-    let calls = blocks.iter().filter_map(|block| Object::parse(block.get().as_bytes()));
-    calls.filter(|block| block.is("type", "toolCall")).filter_map(|call| Some(call.text("id")?.into_owned())).collect()
+/// The ids of the tool calls in a message's content.
+pub(super) fn calls(content: Option<&[u8]>) -> Vec<Vec<u8>> {
+    let mut calls = Vec::new();
+    each_block(content, |_, block| {
+        if is(block.kind, "toolCall") {
+            calls.extend(block.id.and_then(text_of).map(Cow::into_owned));
+        }
+        ControlFlow::Continue(())
+    });
+    calls
 }
 
-/// Takes away every call that no result answers. What is changed loses its signatures, which would no longer hold, and
-/// what is empty then goes.
-pub(super) fn strip_dangling_calls(drafts: &mut Vec<Draft>) {
-    let answered: HashSet<Vec<u8>> = drafts.iter().filter_map(|draft| answers(&draft.message())).collect();
+/// Whether drafts can be mended without what came before them. (Grove's begin where they can.)
+pub(super) fn are_settled(rules: Rules, drafts: &[Draft<'_>]) -> bool {
+    if rules != Rules::Omp {
+        return true;
+    }
+    let mut called = HashSet::new();
+    let mut answered = HashSet::new();
+    for draft in drafts {
+        called.extend(draft.calls.iter());
+        if let Voice::Result(call) = &draft.voice {
+            if !called.contains(call) {
+                return false;
+            }
+            answered.insert(call);
+        }
+    }
+    // It takes a result for an answer even where that stands before the call.
+    called.iter().all(|call| answered.contains(*call))
+}
+
+/// Takes away what a provider would not accept, as far as the rules want it.
+pub(super) fn mend(rules: Rules, mut drafts: Vec<Draft<'_>>) -> Vec<Draft<'_>> {
+    match rules {
+        Rules::Pi => drafts,
+        Rules::Omp => {
+            strip_calls_without_any_result(&mut drafts);
+            drop_broken_turns(&mut drafts);
+            drafts
+        }
+        Rules::Grove => pair_calls_and_results(drafts),
+    }
+}
+
+/// oh-my-pi: takes away every call that no result answers, wherever that stands.
+fn strip_calls_without_any_result(drafts: &mut Vec<Draft<'_>>) {
+    let answered: HashSet<Vec<u8>> = drafts.iter().filter_map(|draft| draft.voice.answers().cloned()).collect();
     drafts.retain_mut(|draft| {
-        let message = draft.message();
-        if !message.is("role", "assistant") || calls(&message).iter().all(|call| answered.contains(call)) {
+        if draft.calls.iter().all(|call| answered.contains(call)) {
             return true;
         }
-        let kept: Vec<Vec<u8>> =
-            blocks(&message).iter().filter_map(|block| without_signature(block, &answered)).collect();
-        if kept.is_empty() {
-            return false;
-        }
-        let mut changed = message.clone();
-        changed.set("content", [b"[".as_slice(), &kept.join(&b','), b"]"].concat());
-        let json = changed.render();
-        draft.replace(json);
-        true
+        strip(draft, &mut |call| answered.contains(call))
     });
 }
 
+/// Grove: a turn's calls are answered by the results that follow it, before anybody else of the two speaks. Other calls
+/// and results go, as do turns that were aborted or ended in an error. What an extension said in between comes behind
+/// the results.
+fn pair_calls_and_results(drafts: Vec<Draft<'_>>) -> Vec<Draft<'_>> {
+    let mut paired = Paired { out: Vec::with_capacity(drafts.len()), asked: None, between: Vec::new() };
+    for draft in drafts {
+        match &draft.voice {
+            Voice::User | Voice::Assistant => {
+                paired.close();
+                if !draft.is_gone && !draft.is_broken {
+                    paired.open(draft);
+                }
+            }
+            Voice::Result(_) | Voice::Other if draft.is_gone => {}
+            Voice::Result(call) => {
+                if paired.answer(call) {
+                    paired.out.push(draft);
+                }
+            }
+            Voice::Other if paired.waits() || !paired.between.is_empty() => paired.between.push(draft),
+            Voice::Other => paired.out.push(draft),
+        }
+    }
+    paired.close();
+    paired.out
+}
+
+struct Paired<'a> {
+    out: Vec<Draft<'a>>,
+    /// The turn whose results may follow, and which of its calls have theirs.
+    asked: Option<(usize, Vec<bool>)>,
+    /// What was said before all of them had.
+    between: Vec<Draft<'a>>,
+}
+
+impl<'a> Paired<'a> {
+    fn open(&mut self, draft: Draft<'a>) {
+        if !draft.calls.is_empty() {
+            self.asked = Some((self.out.len(), vec![false; draft.calls.len()]));
+        }
+        self.out.push(draft);
+    }
+
+    fn waits(&self) -> bool {
+        self.asked.as_ref().is_some_and(|(_, answered)| answered.contains(&false))
+    }
+
+    /// Takes a result, if it is wanted.
+    fn answer(&mut self, call: &[u8]) -> bool {
+        let Some((at, answered)) = &mut self.asked else { return false };
+        let mut calls = self.out[*at].calls.iter().zip(answered);
+        let wanted = calls.find(|(id, answered)| id.as_slice() == call && !**answered);
+        wanted.map(|(_, answered)| *answered = true).is_some()
+    }
+
+    /// No more results follow.
+    fn close(&mut self) {
+        if let Some((at, answered)) = self.asked.take()
+            && answered.contains(&false)
+        {
+            let mut answered = answered.into_iter();
+            if !strip(&mut self.out[at], &mut |_| answered.next() == Some(true)) {
+                self.out.remove(at);
+            }
+        }
+        self.out.append(&mut self.between);
+    }
+}
+
+/// Takes calls away from a turn: `stays` is asked of each that has an id, in their order. It loses its signatures, which would no longer hold. Gives whether anything is left.
+fn strip(draft: &mut Draft<'_>, stays: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+    let Some(mut message) = Object::parse(&draft.json) else { return true };
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    each_block(message.get("content"), |block, _| {
+        kept.extend(without_signature(block, stays));
+        ControlFlow::Continue(())
+    });
+    if kept.is_empty() {
+        return false;
+    }
+    message.set("content", [b"[".as_slice(), &kept.join(&b','), b"]"].concat());
+    let json = message.render();
+    draft.json = Cow::Owned(json);
+    true
+}
+
 /// A block of a turn that loses calls, where it stays.
-fn without_signature(block: &RawValue, answered: &HashSet<Vec<u8>>) -> Option<Vec<u8>> {
-    let raw = block.get().as_bytes();
-    let Some(mut parsed) = Object::parse(raw) else { return Some(raw.to_vec()) };
+fn without_signature(block: &[u8], stays: &mut dyn FnMut(&[u8]) -> bool) -> Option<Vec<u8>> {
+    let Some(mut parsed) = Object::parse(block) else { return Some(block.to_vec()) };
     if parsed.is("type", "redactedThinking") {
         return None;
     }
     if parsed.is("type", "toolCall") {
-        return parsed.text("id").is_some_and(|id| answered.contains(id.as_ref())).then(|| raw.to_vec());
+        return parsed.text("id").is_some_and(|id| stays(&id)).then(|| block.to_vec());
     }
     if parsed.is("type", "thinking") && parsed.get("thinkingSignature").is_some() {
         parsed.remove("thinkingSignature");
         return Some(parsed.render());
     }
-    Some(raw.to_vec())
+    Some(block.to_vec())
 }
 
-/// Takes away turns that were aborted or ended in an error, with the results of their calls.
-pub(super) fn drop_broken_turns(drafts: &mut Vec<Draft>) {
-    let mut broken = HashSet::new();
-    let mut calls_of_broken = HashSet::new();
-    for (at, draft) in drafts.iter().enumerate() {
-        let message = draft.message();
-        let ended_badly = message.is("stopReason", "aborted") || message.is("stopReason", "error");
-        let noted = || drafts.get(at + 1).is_some_and(|next| next.message().is("customType", INTERRUPTED));
-        if message.is("role", "assistant") && ended_badly && !noted() {
-            broken.insert(at);
-            calls_of_broken.extend(calls(&message));
-        }
-    }
+/// oh-my-pi: takes away turns that were aborted or ended in an error, with the results of their calls.
+fn drop_broken_turns(drafts: &mut Vec<Draft<'_>>) {
+    let is_noted = |at: usize| drafts.get(at + 1).is_some_and(|next| next.is_note);
+    let broken: HashSet<usize> = (0..drafts.len()).filter(|at| drafts[*at].is_broken && !is_noted(*at)).collect();
     if broken.is_empty() {
         return;
     }
+    let calls: HashSet<Vec<u8>> = broken.iter().flat_map(|at| drafts[*at].calls.iter().cloned()).collect();
     let mut at = 0;
     drafts.retain(|draft| {
         let is_broken = broken.contains(&at);
         at += 1;
-        !is_broken && answers(&draft.message()).is_none_or(|call| !calls_of_broken.contains(&call))
+        !is_broken && draft.voice.answers().is_none_or(|call| !calls.contains(call))
     });
-}
-
-/// Takes away results whose call does not stand before them.
-pub(super) fn drop_orphan_results(drafts: &mut Vec<Draft>) {
-    let mut called = HashSet::new();
-    drafts.retain(|draft| {
-        let message = draft.message();
-        if message.is("role", "assistant") {
-            called.extend(calls(&message));
-        }
-        answers(&message).is_none_or(|call| called.contains(&call))
-    });
-}
-
-/// The call that a message is the result of.
-fn answers(message: &Object<'_>) -> Option<Vec<u8>> {
-    if !message.is("role", "toolResult") {
-        return None;
-    }
-    Some(message.text("toolCallId").map(|id| id.into_owned()).unwrap_or_default())
-}
-
-fn blocks<'a>(message: &'a Object<'_>) -> Vec<&'a RawValue> {
-    message.get("content").and_then(|content| serde_json::from_slice(content).ok()).unwrap_or_default()
 }

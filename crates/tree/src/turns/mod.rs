@@ -13,7 +13,7 @@ mod window;
 mod write;
 
 pub use read::{ended_turn, turns};
-pub use window::{Limit, Window, entry_of, newest};
+pub use window::{Limit, Window, entry_of, newest, newest_at};
 pub use write::{Lines, Origin, header_line, name_line, turn_lines};
 
 use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};

@@ -63,9 +63,9 @@ pub(crate) fn begins_turn(line: &[u8]) -> bool {
     role(line).or_else(|_| role(&without_surrogates(line))).is_ok_and(|role| role == "user")
 }
 
-/// The turn that a line ends, if it is such a line.
-pub fn ended_turn(line: &[u8]) -> Option<TurnId> {
-    end_in(line).map(|end| end.turn)
+/// The turn that a line ends, if it is such a line, and when it began.
+pub fn ended_turn(line: &[u8]) -> Option<(TurnId, Timestamp)> {
+    end_in(line).map(|end| (end.turn, end.started_at))
 }
 
 fn end_in(line: &[u8]) -> Option<TurnEnd> {
@@ -207,7 +207,12 @@ impl Open {
                 Part::Text(TextPart { content, .. }) | Part::Reasoning { content, .. } => {
                     *content = texts.next().unwrap_or_default();
                 }
-                Part::ToolCall(_) | Part::Content(_) | Part::Error(_) | Part::InputRequest(_) => {}
+                Part::ToolCall(_)
+                | Part::Content(_)
+                | Part::Error(_)
+                | Part::InputRequest(_)
+                | Part::Plan(_)
+                | Part::Notice(_) => {}
             }
             self.parts.push(part);
         }
@@ -242,6 +247,7 @@ impl Open {
                         status: ToolCallStatus::Running,
                         ready_rank: u32::try_from(rank).ok(),
                         announced: None,
+                        extra: None,
                     })));
                 }
                 Some(_) | None => {}
@@ -268,6 +274,7 @@ impl Open {
                     success: !is_error,
                     past_tense_message: call.name.clone(),
                     output: Some(output),
+                    attached: Vec::new(),
                     extra: None,
                 });
             }
@@ -316,12 +323,14 @@ fn text_of(content: &Value) -> String {
     }
 }
 
+/// What another program says of its usage. Its cost is that of one message, and ours that of all so far: it stays there.
 fn usage_of(usage: &Value) -> Option<Usage> {
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
     Some(Usage {
         input_tokens: Some(tokens("input")?),
         output_tokens: tokens("output"),
-        model: None,
         cache_read_tokens: tokens("cacheRead"),
+        cache_write_tokens: tokens("cacheWrite").filter(|tokens| *tokens > 0),
+        ..Usage::default()
     })
 }

@@ -31,6 +31,17 @@ pub struct Window {
     pub older: bool,
 }
 
+/// The newest turns on the way to an entry, or none where there is none, as many as `limit` lets in.
+pub async fn newest_at(
+    fs: &dyn SessionFs,
+    path: &str,
+    index: &Index,
+    at: Option<EntryNo>,
+    limit: Limit,
+) -> Result<Window, LogError> {
+    collect(fs, path, index, at, usize::MAX, limit).await
+}
+
 /// The turns that come before `before`, or the last ones, as many as `limit` lets in.
 pub async fn newest(
     fs: &dyn SessionFs,
@@ -39,10 +50,22 @@ pub async fn newest(
     before: Option<EntryNo>,
     limit: Limit,
 ) -> Result<Window, LogError> {
-    let mut from = match before {
+    let from = match before {
         Some(entry) => index.parent(entry),
         None => index.leaf(),
     };
+    collect(fs, path, index, from, before.map_or(usize::MAX, EntryNo::as_usize), limit).await
+}
+
+/// `end` is the first entry that does not count, in the order of the file.
+async fn collect(
+    fs: &dyn SessionFs,
+    path: &str,
+    index: &Index,
+    mut from: Option<EntryNo>,
+    end: usize,
+    limit: Limit,
+) -> Result<Window, LogError> {
     // Newest first, so that going back appends.
     let mut taken: Vec<Taken> = Vec::new();
     let (mut turns, mut bytes) = (0, 0);
@@ -67,7 +90,6 @@ pub async fn newest(
     taken.reverse();
 
     let first = taken.first().map_or(0, |taken| taken.entry.as_usize());
-    let end = before.map_or(usize::MAX, EntryNo::as_usize);
     let own = index.entries().skip(first).take_while(|entry| entry.as_usize() < end);
     let own: Vec<EntryNo> = own.filter(|entry| index.owner(*entry) == Owner::Grove).collect();
     let own = read_lines(fs, path, index, &own).await?;

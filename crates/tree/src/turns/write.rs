@@ -15,6 +15,8 @@ pub struct Origin<'a> {
     pub provider: &'a ProviderId,
     /// The model that the turn ran on, where it is known.
     pub model: Option<&'a ModelId>,
+    /// What the chat had cost before the turn, where it is known.
+    pub spent: Option<&'a Cost>,
 }
 
 /// Lines to append to a log, and where the next ones hang.
@@ -57,8 +59,10 @@ pub fn turn_lines(turn: &Turn, origin: Origin<'_>, parent: Option<&str>, is_take
     writer.user(turn);
     let mut group = Group::default();
     for part in &turn.parts {
-        // What follows a tool call follows its result, so the message ends with its calls.
-        if !group.calls.is_empty() && !matches!(part, Part::ToolCall(_)) {
+        // What follows a tool call follows its result, so the message ends with its calls. What nobody else reads ends
+        // nothing: others find the same messages with it and without it.
+        let goes_on = matches!(part, Part::ToolCall(_) | Part::Plan(_) | Part::Notice(_));
+        if !group.calls.is_empty() && !goes_on {
             writer.assistant(&std::mem::take(&mut group), turn, origin, Ends::Message);
         }
         group.add(part);
@@ -116,7 +120,9 @@ impl<'a> Group<'a> {
                 self.parts.push(Part::ToolCall(kept));
                 self.calls.push(call);
             }
-            Part::Content(_) | Part::Error(_) | Part::InputRequest(_) => self.parts.push(part.clone()),
+            Part::Content(_) | Part::Error(_) | Part::InputRequest(_) | Part::Plan(_) | Part::Notice(_) => {
+                self.parts.push(part.clone());
+            }
         }
     }
 }
@@ -149,6 +155,24 @@ fn result_of(call: &ToolCall) -> (String, bool) {
         | ToolCallStatus::Ready
         | ToolCallStatus::PendingConfirmation(_)
         | ToolCallStatus::Running => ("The call was interrupted.".to_owned(), true),
+    }
+}
+
+/// What a turn cost in the format's currency, which is the dollar; nothing where it was paid in another.
+///
+/// The format has a cost on each message, and whoever wants to know the whole adds them up; an agent tells the whole.
+fn dollars(cost: &Cost, spent: Option<&Cost>) -> Number {
+    const DOLLAR: &str = "USD";
+    if cost.currency != DOLLAR {
+        return 0.into();
+    }
+    let before = spent.filter(|spent| spent.currency == DOLLAR).and_then(|spent| spent.amount.as_f64());
+    let more = cost.amount.as_f64().zip(before).map(|(after, before)| after - before);
+    match more {
+        // Rounded, since the difference of two fractions has a tail of digits that nobody said.
+        Some(more) if more >= 0.0 => Number::from_f64((more * 1e9).round() / 1e9).unwrap_or_else(|| 0.into()),
+        // Less than before: an agent that was started anew counts anew.
+        Some(_) | None => cost.amount.clone(),
     }
 }
 
@@ -205,7 +229,9 @@ impl<'a> Writer<'a> {
         // The turn's usage is told once, on the message that ends it.
         let usage = turn.usage.clone().filter(|_| ends == Ends::Turn).unwrap_or_default();
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
-        let cached = usage.cache_read_tokens.unwrap_or(0);
+        let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
+        let total = [input, output, read, written].into_iter().fold(0, u64::saturating_add);
+        let cost = usage.cost.as_ref().map_or_else(|| 0.into(), |cost| dollars(cost, origin.spent));
         let model = origin.model.map_or("unknown", ModelId::as_str);
         let mut message = json!({
             "role": "assistant",
@@ -214,9 +240,9 @@ impl<'a> Writer<'a> {
             "provider": origin.provider,
             "model": model,
             "usage": {
-                "input": input, "output": output, "cacheRead": cached, "cacheWrite": 0,
-                "totalTokens": input + output + cached,
-                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
+                "input": input, "output": output, "cacheRead": read, "cacheWrite": written,
+                "totalTokens": total,
+                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost},
             },
             "stopReason": stop_reason,
             "timestamp": turn.ended_at,

@@ -1,7 +1,9 @@
 //! What a model is given, by each of the rules.
 
-use grove_tree::{Context, Rules};
+use grove_tree::Rules;
 use serde_json::{Value, json};
+
+use crate::support::{log_of, opened};
 
 fn entry(kind: &str, id: &str, fields: Value) -> Value {
     let mut entry = json!({"type": kind, "id": id, "timestamp": "2025-01-01T00:00:05.000Z"});
@@ -31,9 +33,18 @@ fn call(id: &str) -> Value {
     json!({"type": "toolCall", "id": id, "name": "bash", "arguments": {}})
 }
 
+/// A log in which each entry hangs from the one before.
+fn chain(branch: &[Value]) -> String {
+    let mut branch = branch.to_vec();
+    for at in 1..branch.len() {
+        branch[at]["parentId"] = branch[at - 1]["id"].clone();
+    }
+    log_of(&branch)
+}
+
 fn context(rules: Rules, branch: &[Value]) -> Value {
-    let lines: Vec<String> = branch.iter().map(Value::to_string).collect();
-    serde_json::to_value(Context::build(rules, &lines)).unwrap()
+    let log = opened(chain(branch));
+    serde_json::to_value(log.context(rules, log.index().leaf())).unwrap()
 }
 
 /// The messages in short: a role, and what makes it that one.
@@ -118,7 +129,7 @@ fn calls_and_results_stand_together_under_groves_rules() {
         result("r4", "4"),
         assistant("a4", json!([call("4")]), "toolUse"),
     ];
-    let expected = ["assistant thinking+toolCall", "toolResult ", "user u", "assistant toolCall"];
+    let expected = ["assistant thinking+toolCall", "toolResult ", "user u"];
     assert_eq!(messages(Rules::Grove, &branch), expected);
     let context = context(Rules::Grove, &branch);
     assert_eq!(context["messages"][0]["content"][0], json!({"type": "thinking", "thinking": "x"}));
@@ -152,7 +163,7 @@ fn what_was_tried_again_is_left_out_under_oh_my_pis_rules() {
 fn models_are_whoever_was_chosen_or_answered() {
     let pis = entry("model_change", "m", json!({"provider": "q", "modelId": "n"}));
     let omps = entry("model_change", "m", json!({"model": "q/n/x"}));
-    let small = entry("model_change", "m", json!({"model": "q/s", "role": "small"}));
+    let small = entry("model_change", "s", json!({"model": "q/s", "role": "small"}));
     let answer = assistant("a", json!([]), "stop");
     let model = |rules, branch: &[&Value]| {
         let branch: Vec<Value> = branch.iter().map(|entry| (*entry).clone()).collect();
@@ -198,17 +209,69 @@ fn a_reset_hides_what_was_before_it() {
 
 #[test]
 fn every_message_says_which_entry_it_comes_from() {
-    let branch = [user("a"), entry("custom", "x", json!({})), user("b")].map(|entry| entry.to_string());
-    let sources: Vec<usize> = Context::build(Rules::Grove, &branch).messages.iter().map(|m| m.source).collect();
-    assert_eq!(sources, [0, 2]);
+    let compaction = entry("compaction", "c", json!({"summary": "short", "firstKeptEntryId": "b"}));
+    let log = opened(chain(&[user("a"), entry("custom", "x", json!({})), user("b"), compaction, user("d")]));
+    let context = log.context(Rules::Grove, log.index().leaf());
+    let ids: Vec<_> = context.messages.iter().map(|message| log.index().id(message.entry)).collect();
+    assert_eq!(ids, ["c", "b", "d"]);
 }
 
 #[test]
 fn a_lone_surrogate_survives_into_the_context() {
-    let line = r#"{"type":"message","id":"a","message":{"role":"user","content":"\ud800"}}"#;
-    let context = Context::build(Rules::Grove, &[line]);
-    assert_eq!(context.messages[0].json.get(), r#"{"role":"user","content":"\ud800"}"#);
-    let summary = r#"{"type":"branch_summary","id":"a","summary":"x\ud800","fromId":"root"}"#;
-    let context = Context::build(Rules::Grove, &[summary]);
-    assert!(context.messages[0].json.get().contains(r#"<summary>\nx\ud800\n</summary>"#));
+    let message = |line: &str| {
+        let log = opened(format!("{}{line}\n", log_of(&[])));
+        let context = log.context(Rules::Grove, log.index().leaf());
+        context.messages[0].json.get().to_owned()
+    };
+    let said = message(r#"{"type":"message","id":"a","message":{"role":"user","content":"\ud800"}}"#);
+    assert_eq!(said, r#"{"role":"user","content":"\ud800"}"#);
+    let summary = message(r#"{"type":"branch_summary","id":"a","summary":"x\ud800","fromId":"root"}"#);
+    assert!(summary.contains(r#"<summary>\nx\ud800\n</summary>"#));
+}
+
+#[test]
+fn results_answer_the_turn_before_them_and_notes_come_behind_them() {
+    let note = |id: &str| entry("custom_message", id, json!({"customType": "t", "content": id}));
+    let branch = [
+        assistant("a1", json!([call("1"), call("2")]), "toolUse"),
+        note("n1"),
+        result("r1", "1"),
+        note("n2"),
+        result("r2", "2"),
+        note("n3"),
+        result("again", "1"),
+        user("u"),
+        result("late", "1"),
+        assistant("a2", json!([call("1")]), "toolUse"),
+        assistant("a3", json!([call("9")]), "toolUse"),
+        result("of a2", "1"),
+        note("n4"),
+    ];
+    let expected = [
+        "assistant toolCall+toolCall",
+        "toolResult ",
+        "toolResult ",
+        "user n1",
+        "user n2",
+        "user n3",
+        "user u",
+        "user n4",
+    ];
+    assert_eq!(messages(Rules::Grove, &branch), expected);
+    assert_eq!(messages(Rules::Pi, &branch).len(), branch.len());
+}
+
+#[test]
+fn an_edit_that_takes_a_call_away_takes_its_result_too() {
+    let removed = |id: &str, target: &str| entry("context_edit", id, json!({"targetId": target, "replacement": null}));
+    let turn = |number: u8| {
+        [
+            assistant(&format!("a{number}"), json!([call("1")]), "toolUse"),
+            result(&format!("r{number}"), "1"),
+            user(&format!("u{number}")),
+        ]
+    };
+    let branch =
+        [turn(1).to_vec(), turn(2).to_vec(), vec![removed("e1", "a2"), removed("e2", "r1"), removed("e3", "u2")]];
+    assert_eq!(messages(Rules::Grove, &branch.concat()), ["user u1"]);
 }

@@ -3,19 +3,27 @@
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod append;
+mod branched;
+mod compaction;
 mod context;
 mod damage;
 mod golden;
+mod golden_api;
 mod law;
 mod migration;
+mod model;
+mod moves;
+mod navigate;
 mod own;
 #[path = "../../../core/tests/it/random.rs"]
 #[allow(dead_code, reason = "shared with core's tests, which use more of it")]
 mod random;
+mod rows;
 mod samples;
 mod scanner;
 mod side;
 mod store;
 mod support;
+mod tail;
 mod tree;
 mod turns;

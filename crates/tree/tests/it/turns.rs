@@ -14,13 +14,15 @@ use crate::random::{self, Dice};
 /// A session's log with these turns in it.
 fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
     let mut bytes = header_line(session);
-    let mut leaf = None;
+    let (mut leaf, mut spent) = (None, None);
     for turn in turns {
-        let origin = Origin { session: &session.id, provider: &session.provider, model: session.model.as_ref() };
+        let model = session.model.as_ref();
+        let origin = Origin { session: &session.id, provider: &session.provider, model, spent };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);
         leaf = lines.leaf;
+        spent = turn.usage.as_ref().and_then(|usage| usage.cost.as_ref()).or(spent);
     }
     open(bytes, &mut || unreachable!()).unwrap()
 }
@@ -96,16 +98,34 @@ proptest! {
     }
 }
 
+fn dollars(amount: f64) -> Cost {
+    Cost { amount: Number::from_f64(amount).unwrap(), currency: "USD".into() }
+}
+
+fn plan(status: PlanStatus) -> Vec<PlanEntry> {
+    vec![PlanEntry { content: "Look it up".into(), priority: PlanPriority::High, status }]
+}
+
+/// What a call may give beside text.
+fn attached() -> Vec<Attached> {
+    let body = |id: &str| ContentRef { id: id.into(), size: 9, mime_type: Some("text/plain".into()) };
+    let (before, after) = (Some(body("before")), Some(body("after")));
+    vec![
+        Attached::Edit(FileChange { path: "/project/b".into(), before, after, added: 2, removed: 1 }),
+        Attached::Content(body("picture")),
+    ]
+}
+
 /// A turn with everything in it that the format has no word for.
 fn eventful_turn() -> Turn {
     let extra = |value: &str| Some(Extra::from_iter([("note".to_owned(), value.into())]));
-    let option = |allows| PermissionOption { id: "always".into(), label: "Always".into(), allows };
+    let option = |allows| PermissionOption { id: "always".into(), label: "Always".into(), allows, lasting: true };
     let call = |id: &str, status| {
         Part::ToolCall(Box::new(ToolCall {
             id: id.into(),
             name: "browser".into(),
             display_name: "Browse".into(),
-            kind: None,
+            kind: Some(ToolKind::Fetch),
             language: None,
             invocation_message: "Opening b".into(),
             intention: Some("Look it up".into()),
@@ -116,12 +136,14 @@ fn eventful_turn() -> Turn {
             status,
             ready_rank: Some(0),
             announced: Some(Box::new(Invocation { message: "Opening a".into(), input: None })),
+            extra: extra("call"),
         }))
     };
     let result = ToolResult {
         success: true,
         past_tense_message: "Opened b".into(),
         output: Some("b".into()),
+        attached: attached(),
         extra: extra("result"),
     };
     let skipped = Cancellation { reason: CancelReason::Skipped, option: Some(option(false)), extra: extra("not now") };
@@ -133,11 +155,12 @@ fn eventful_turn() -> Turn {
         intention: None,
         title: Some("Open it?".into()),
         options: vec![option(true)],
+        edits: vec![],
         editable: true,
     };
     let mut running = call("c4", ToolCallStatus::Running);
     if let Part::ToolCall(call) = &mut running {
-        call.output = Some(ToolOutput { text: "half".into(), pieces: Some(vec!["half".into()]) });
+        call.output = Some(ToolOutput { text: "half".into(), pieces: Some(vec!["half".into()]), attached: attached() });
     }
     let values = [
         AnswerValue::Text("this".into()),
@@ -163,14 +186,27 @@ fn eventful_turn() -> Turn {
         id: "t1".into(),
         message: Message { extra: extra("message"), ..Message::user("go") },
         parts: vec![
+            Part::Notice("Trying again".into()),
             call("c1", ToolCallStatus::Completed(result.clone())),
+            Part::Plan(plan(PlanStatus::InProgress)),
             call("c2", ToolCallStatus::PendingResultConfirmation(result)),
             call("c3", ToolCallStatus::Cancelled(skipped)),
             running,
             call("c5", ToolCallStatus::PendingConfirmation(asked)),
+            Part::Plan(plan(PlanStatus::Completed)),
             Part::InputRequest(question),
+            Part::Notice("The last one".into()),
         ],
-        usage: None,
+        usage: Some(Usage {
+            input_tokens: Some(1),
+            output_tokens: Some(2),
+            model: Some("small".into()),
+            cache_read_tokens: Some(3),
+            cache_write_tokens: Some(4),
+            reasoning_tokens: Some(5),
+            context: Some(ContextUse { used: 6, size: 7 }),
+            cost: Some(dollars(0.25)),
+        }),
         outcome: Outcome::Cancelled,
         // A clock that is far ahead.
         started_at: Timestamp(5_000_000_000_000),
@@ -198,6 +234,73 @@ fn a_model_is_told_what_came_of_every_call() {
     assert_eq!(told, ["b", "b", "The user skipped this.", interrupted, interrupted]);
 }
 
+/// The messages of a log as other programs read them: without what is Grove's.
+fn messages(log: &Log) -> Vec<serde_json::Value> {
+    let lines = String::from_utf8(log.bytes().to_vec()).unwrap();
+    let values = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    values.filter(|line| line["type"] == "message").map(|line| line["message"].clone()).collect()
+}
+
+fn turn_of(parts: Vec<Part>, usage: Option<Usage>) -> Turn {
+    Turn { parts, usage, outcome: Outcome::Complete, ..eventful_turn() }
+}
+
+#[test]
+fn plans_and_notices_change_nothing_of_what_a_model_would_be_told() {
+    let text = |id: &str| Part::Text(TextPart { id: id.into(), content: "b".into(), delivery: Delivery::Streamed });
+    let eventful = eventful_turn().parts;
+    let noticed = || [Part::Plan(plan(PlanStatus::Pending)), Part::Notice("Trying again".into())];
+    for said in [vec![text("a")], eventful.clone(), [eventful, vec![text("a")]].concat()] {
+        let is_told = |part: &Part| !matches!(part, Part::Plan(_) | Part::Notice(_));
+        let silent: Vec<Part> = said.into_iter().filter(is_told).collect();
+        let noisy: Vec<Part> = silent.iter().flat_map(|part| noticed().into_iter().chain([part.clone()])).collect();
+        let noisy = [noisy, noticed().to_vec()].concat();
+        let logs = [silent, noisy].map(|parts| log_of(&lived(&[]), &[Arc::new(turn_of(parts, None))]));
+        assert_eq!(messages(&logs[0]), messages(&logs[1]));
+        let contexts = logs.map(|log| {
+            let context = log.context(Rules::Grove, log.index().leaf());
+            context.messages.iter().map(|message| message.json.get().to_owned()).collect::<Vec<_>>()
+        });
+        assert_eq!(contexts[0], contexts[1]);
+    }
+}
+
+/// The usage on the message that ends each of these turns.
+fn usages(turns: impl IntoIterator<Item = Option<Usage>>) -> Vec<serde_json::Value> {
+    let text = Part::Text(TextPart { id: "a".into(), content: "b".into(), delivery: Delivery::Whole });
+    let turn = |(number, usage)| {
+        let id = TurnId::from(format!("t{number}"));
+        Arc::new(Turn { id, ..turn_of(vec![text.clone()], usage) })
+    };
+    let turns: Vec<_> = turns.into_iter().enumerate().map(turn).collect();
+    let messages = messages(&log_of(&lived(&[]), &turns)).into_iter();
+    messages.filter(|message| message["role"] == "assistant").map(|message| message["usage"].clone()).collect()
+}
+
+#[test]
+fn a_message_has_the_tokens_of_its_turn_and_all_of_them_together() {
+    let [usage] = &usages([eventful_turn().usage])[..] else { panic!("one message") };
+    let tokens = ["input", "output", "cacheRead", "cacheWrite", "totalTokens"].map(|name| usage[name].clone());
+    assert_eq!(tokens, [1, 2, 3, 4, 10].map(serde_json::Value::from));
+    let most = Some(u64::MAX);
+    let many = Usage { input_tokens: most, output_tokens: most, ..Usage::default() };
+    assert_eq!(usages([Some(many)])[0]["totalTokens"], u64::MAX);
+}
+
+#[test]
+fn what_the_messages_cost_adds_up_to_what_the_chat_cost_in_dollars() {
+    let used = |cost: Option<Cost>| Some(Usage { cost, ..Usage::default() });
+    let totals = |costs: Vec<Option<Cost>>| -> Vec<f64> {
+        usages(costs.into_iter().map(used)).iter().map(|usage| usage["cost"]["total"].as_f64().unwrap()).collect()
+    };
+    let euros = Cost { currency: "EUR".into(), ..dollars(5.0) };
+    let told = vec![Some(dollars(0.1)), None, Some(dollars(0.3)), Some(dollars(0.3)), Some(dollars(0.7))];
+    assert_eq!(totals(told), [0.1, 0.0, 0.2, 0.0, 0.4]);
+    assert_eq!(totals(vec![Some(dollars(0.5)), Some(dollars(0.2))]), [0.5, 0.2], "an agent that counts anew");
+    assert_eq!(totals(vec![Some(euros.clone()), Some(dollars(0.2))]), [0.0, 0.2]);
+    assert_eq!(totals(vec![Some(dollars(0.5)), Some(euros)]), [0.5, 0.0]);
+}
+
 #[test]
 fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
     let session = lived(&(0..400).collect::<Vec<u64>>());
@@ -215,7 +318,7 @@ fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
 fn writing_a_turn_twice_gives_the_same_entries() {
     let session = lived(&(0..200).collect::<Vec<u64>>());
     let turn = session.chats[0].turns.first().unwrap();
-    let origin = Origin { session: &session.id, provider: &session.provider, model: None };
+    let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None };
     let once = turn_lines(turn, origin, None, &|_| false);
     assert_eq!(once, turn_lines(turn, origin, None, &|_| false));
     let again = turn_lines(turn, origin, None, &|id| id.len() == 8);

@@ -1,0 +1,71 @@
+//! What it costs to walk a session's tree, to build a context, to branch a session off.
+//!
+//! Without a subcommand this generates a log and drives the contestants, each in processes of their own, so that none
+//! finds another's memory. `measure` is Grove's process.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
+
+mod driver;
+#[path = "../../log/src/generate.rs"]
+#[allow(dead_code, reason = "shared with bench/log, which uses more of it")]
+mod generate;
+mod grove;
+mod job;
+mod peers;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about, version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Opens a log, prints how long everything else took.
+    #[command(hide = true)]
+    Measure {
+        log: PathBuf,
+        deepest: String,
+        folder: PathBuf,
+        /// Read lines from the file, by ranges, instead of keeping it in memory.
+        #[arg(long)]
+        from_file: bool,
+    },
+}
+
+#[derive(Args, Clone)]
+struct Options {
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Entries of the log.
+    #[arg(long, default_value_t = 100_000)]
+    entries: usize,
+    /// Fresh processes for each figure, of which the median is taken.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// A folder into which the peers were or will be installed, to be kept; without it, a temporary one.
+    #[arg(long)]
+    peers_dir: Option<PathBuf>,
+    /// Leave the peers out.
+    #[arg(long, conflicts_with = "peers_dir")]
+    no_peers: bool,
+}
+
+fn main() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    match cli.command {
+        Some(Command::Measure { log, deepest, folder, from_file }) => driver::print(&log, &deepest, &folder, from_file),
+        None => driver::run(&cli.options),
+    }
+}

@@ -1,0 +1,159 @@
+//! When a conversation grows too long for its model: what is kept, what is summarized, and what the summarizer is told.
+
+use grove_fs::FsError;
+
+use crate::context::{Context, Rules};
+use crate::conversation::{Block, ModelMessage, Speaker, model_messages, retell};
+use crate::index::{EntryNo, Index};
+use crate::kind::Kind;
+use crate::source::Source;
+
+/// What a token is taken for, in characters: models differ, and this is near enough to decide by.
+const CHARACTERS: u64 = 4;
+/// What an image is taken for, in tokens.
+const IMAGE_TOKENS: u64 = 1_200;
+
+/// A compaction to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionPlan {
+    /// The first entry that is kept as it is. It is never a tool's result, and no call before it has its result behind.
+    pub first_kept: EntryNo,
+    /// What the summary has to tell: the entries before it, the oldest first. Where there was a compaction before, that
+    /// is the first of them.
+    pub to_summarize: Vec<EntryNo>,
+    /// How large the context is, and how much of it is kept, in tokens.
+    pub tokens_before: u64,
+    pub tokens_kept: u64,
+    /// The conversation that is to be summarized.
+    pub messages: Vec<ModelMessage>,
+}
+
+/// What is to be summarized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SummaryOf {
+    /// The older part of a conversation, which goes on.
+    Past,
+    /// A branch that is left, for whoever goes on elsewhere.
+    Branch,
+}
+
+/// How many tokens a context has, about: its characters by four.
+pub fn estimate(messages: &[ModelMessage]) -> u64 {
+    messages.iter().map(tokens).sum()
+}
+
+fn tokens(message: &ModelMessage) -> u64 {
+    let mut characters = 0;
+    let mut images = 0;
+    for block in &message.content {
+        match block {
+            Block::Text(text) | Block::Thinking(text) => characters += text.chars().count() as u64,
+            Block::Call { name, arguments, .. } => characters += (name.len() + arguments.chars().count()) as u64,
+            Block::Image { .. } => images += 1,
+        }
+    }
+    characters.div_ceil(CHARACTERS) + images * IMAGE_TOKENS
+}
+
+/// Plans a compaction at an entry that keeps the newest messages, at most `keep_tokens` of them where that is possible.
+/// `None` where nothing would be gained: all of it fits, or nothing could be summarized but a summary.
+pub fn plan(
+    index: &Index,
+    source: &(impl Source + ?Sized),
+    at: Option<EntryNo>,
+    keep_tokens: u64,
+) -> Result<Option<CompactionPlan>, FsError> {
+    let context = Context::at(index, source, Rules::Grove, at)?;
+    let mut messages = model_messages(&context);
+    let can_begin = beginnings(index, &messages);
+    let sizes: Vec<u64> = messages.iter().map(tokens).collect();
+    let tokens_before = sizes.iter().sum();
+    let mut kept = 0;
+    let mut first = None;
+    for number in (1..messages.len()).rev() {
+        kept += sizes[number];
+        // Something is kept in any case, and then as much as fits.
+        if kept > keep_tokens && first.is_some() {
+            break;
+        }
+        if can_begin[number] {
+            first = Some((number, kept));
+        }
+        if kept > keep_tokens && first.is_some() {
+            break;
+        }
+    }
+    let Some((number, tokens_kept)) = first.filter(|_| tokens_before > keep_tokens) else { return Ok(None) };
+    let first_kept = messages[number].entry;
+    messages.truncate(number);
+    let is_summary = |message: &ModelMessage| index.kind(message.entry) == Kind::Compaction;
+    if messages.iter().all(is_summary) {
+        return Ok(None);
+    }
+    let mut to_summarize: Vec<EntryNo> = messages.iter().map(|message| message.entry).collect();
+    to_summarize.dedup();
+    Ok(Some(CompactionPlan { first_kept, to_summarize, tokens_before, tokens_kept, messages }))
+}
+
+/// Where what is kept may begin: nowhere between a call and its result.
+fn beginnings(index: &Index, messages: &[ModelMessage]) -> Vec<bool> {
+    let mut can_begin: Vec<bool> = messages
+        .iter()
+        .map(|message| {
+            !matches!(message.speaker, Speaker::Tool { .. }) && index.kind(message.entry) != Kind::Compaction
+        })
+        .collect();
+    // From the newest on: how many results still look for their calls.
+    let mut wanting: Vec<&str> = Vec::new();
+    for (number, message) in messages.iter().enumerate().rev() {
+        can_begin[number] &= {
+            let calls = message.content.iter().filter_map(|block| match block {
+                Block::Call { id, .. } => Some(id.as_str()),
+                Block::Text(_) | Block::Thinking(_) | Block::Image { .. } => None,
+            });
+            calls.for_each(|id| wanting.retain(|wanted| *wanted != id));
+            wanting.is_empty()
+        };
+        if let Speaker::Tool { call_id, .. } = &message.speaker {
+            wanting.push(call_id);
+        }
+    }
+    can_begin
+}
+
+/// What a summarizer is told: what is wanted, then the conversation in plain text of at most about `limit` bytes.
+pub fn summary_prompt(of: SummaryOf, instructions: Option<&str>, messages: &[ModelMessage], limit: usize) -> String {
+    let wanted = match of {
+        SummaryOf::Past => PAST,
+        SummaryOf::Branch => BRANCH,
+    };
+    let more = instructions.map(|more| format!("\nLook at this in particular: {more}\n")).unwrap_or_default();
+    format!("{wanted}\n{FORM}{more}\n<conversation>\n{}\n</conversation>\n", retell(messages, limit))
+}
+
+const PAST: &str = "\
+Below is the older part of a conversation between a user and a coding agent. It will be replaced by what you write, and
+the agent goes on with nothing else of it. Write down what the agent must know to go on as if it remembered.";
+
+const BRANCH: &str = "\
+Below is a branch of a conversation between a user and a coding agent. The user goes on elsewhere and leaves it. Write
+down what was tried there and what came of it, so that nobody has to find it out again.";
+
+const FORM: &str = "
+Answer with the summary alone, in this form, and leave out what there is nothing to say about:
+
+## Goal
+What the user wants, with every wish that still holds.
+
+## Done
+What was done, and what was found out on the way. Name files, functions and commands exactly.
+
+## Decided
+What was decided, and why.
+
+## Open
+What is unfinished or failed, with the words of errors that matter, and what comes next.
+
+If the conversation begins with a summary, take over what still holds. Do not answer questions that stand in the
+conversation, and do nothing that it asks for.
+";

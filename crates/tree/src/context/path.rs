@@ -1,0 +1,96 @@
+//! Which entries of a branch become messages.
+
+use std::collections::HashMap;
+
+use grove_fs::FsError;
+
+use super::Rules;
+use crate::fields::Parts;
+use crate::index::{EntryNo, Index};
+use crate::kind::Kind;
+use crate::object::field;
+use crate::scan::text_of;
+use crate::source::{Source, each_line, line};
+
+/// The way of a branch into a context.
+pub(super) struct Path {
+    /// The compaction whose summary begins it.
+    pub(super) compaction: Option<EntryNo>,
+    /// Whether that compaction brings a system message, before which those that it kept count no more.
+    pub(super) is_led: bool,
+    /// What was kept and what came after it: entries that can become messages, the oldest first.
+    pub(super) entries: Vec<EntryNo>,
+    /// How many of them stood before the compaction.
+    pub(super) kept: usize,
+    /// What a `context_edit` makes of an entry: nothing, or other content.
+    pub(super) edits: HashMap<EntryNo, Option<Vec<u8>>>,
+}
+
+impl Path {
+    /// All of a branch, or from the last compaction on its summary, what it kept, and what came after; or what came
+    /// after a reset.
+    pub(super) fn of(
+        rules: Rules,
+        index: &Index,
+        source: &(impl Source + ?Sized),
+        branch: &[EntryNo],
+    ) -> Result<Self, FsError> {
+        let last = |wanted: Kind| branch.iter().rposition(|entry| index.kind(*entry) == wanted);
+        let compaction = last(Kind::Compaction);
+        let reset = last(Kind::ResetBoundary).filter(|reset| rules != Rules::Pi && compaction < Some(*reset));
+        let mut path = Self {
+            compaction: None,
+            is_led: false,
+            entries: Vec::new(),
+            kept: 0,
+            edits: edits(rules, index, source, branch)?,
+        };
+        let mut take = |range: &[EntryNo]| {
+            path.entries.extend(range.iter().filter(|entry| becomes_message(index.kind(**entry))));
+        };
+        match (reset, compaction) {
+            (Some(reset), _) => take(&branch[reset + 1..]),
+            (None, None) => take(branch),
+            (None, Some(at)) => {
+                let line = line(index, source, branch[at])?;
+                let fields = Parts::of(&line).line;
+                let first = fields.first_kept.and_then(text_of).and_then(|id| index.find_bytes(&id));
+                let kept = first.and_then(|first| branch[..at].iter().position(|entry| *entry == first));
+                take(&branch[kept.unwrap_or(at)..at]);
+                path.kept = path.entries.len();
+                path.entries.extend(branch[at + 1..].iter().filter(|entry| becomes_message(index.kind(**entry))));
+                path.compaction = Some(branch[at]);
+                path.is_led = rules != Rules::Omp && fields.system_message.is_some_and(|value| value.starts_with(b"{"));
+            }
+        }
+        Ok(path)
+    }
+}
+
+fn becomes_message(kind: Kind) -> bool {
+    matches!(kind, Kind::Message | Kind::CustomMessage | Kind::BranchSummary)
+}
+
+/// pi 1.5: the last edit of each entry.
+fn edits(
+    rules: Rules,
+    index: &Index,
+    source: &(impl Source + ?Sized),
+    branch: &[EntryNo],
+) -> Result<HashMap<EntryNo, Option<Vec<u8>>>, FsError> {
+    let mut edits = HashMap::new();
+    if rules == Rules::Omp {
+        return Ok(edits);
+    }
+    let entries: Vec<EntryNo> =
+        branch.iter().copied().filter(|entry| index.kind(*entry) == Kind::ContextEdit).collect();
+    each_line(index, source, &entries, |_, line| {
+        let fields = Parts::of(&line).line;
+        if let Some(target) = fields.target.and_then(text_of).and_then(|id| index.find_bytes(&id)) {
+            let content = fields.replacement.and_then(|replacement| field(replacement, "content"));
+            edits.insert(target, content.map(<[u8]>::to_vec));
+        }
+        Ok(())
+    })?;
+    Ok(edits)
+}

@@ -1,0 +1,167 @@
+//! Going elsewhere in a tree: what is left behind, and where one lands.
+
+use grove_core::Message;
+use grove_fs::FsError;
+use serde::Deserialize;
+
+use crate::fields::{Parts, each_block, is};
+use crate::index::{EntryNo, Index};
+use crate::kind::Kind;
+use crate::moves::{PlanError, find};
+use crate::role::Role;
+use crate::scan::lossy;
+use crate::source::{Source, line};
+
+/// What a person wants of a way through the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Whether what is left is to be summarized.
+    pub summarize: bool,
+    /// What the summary should look at, in addition to the usual prompt or in its place.
+    pub custom_instructions: Option<String>,
+    pub replace_instructions: bool,
+    /// A label for the place that is gone to.
+    pub label: Option<String>,
+}
+
+/// A way through the tree, as those who may change or forbid it see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreePreparation {
+    /// Nothing is before the first entry.
+    pub target_id: Option<String>,
+    pub old_leaf_id: Option<String>,
+    /// The last entry that the branch that is left and the one that is gone to have in common.
+    pub common_ancestor_id: Option<String>,
+    /// What is left behind, the oldest first.
+    pub entries_to_summarize: Vec<EntryNo>,
+    pub user_wants_summary: bool,
+    pub custom_instructions: Option<String>,
+    pub replace_instructions: bool,
+    pub label: Option<String>,
+}
+
+/// What going somewhere means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// One is there already.
+    Here,
+    To(TreePreparation),
+}
+
+/// Where one lands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// The new leaf; nothing is before the first entry.
+    pub leaf: Option<EntryNo>,
+    /// What is put into the prompt, ready to be changed and sent again.
+    pub prefill: Option<Prefill>,
+}
+
+/// A message to begin with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prefill {
+    pub text: String,
+    /// The message as Grove had it, without its text: its attachments and what it asked for. Other programs' messages
+    /// have none.
+    pub message: Option<Message>,
+    /// The blocks of its content that are no text, images mostly, each in JSON.
+    pub blocks: Vec<String>,
+}
+
+/// Where a new session branches off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchPoint {
+    /// The last entry that goes with it. Without one the new session begins empty.
+    pub leaf: Option<EntryNo>,
+    pub prefill: Prefill,
+}
+
+/// Why a session cannot branch off.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BranchPointError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("entry {id} is no message of the user: only from those can a session branch off")]
+    NotAUserMessage { id: String },
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// Prepares to go from the leaf to an entry, or before the first one.
+pub fn prepare(index: &Index, target: Option<&str>, wishes: Wishes) -> Result<Way, PlanError> {
+    let to = target.map(|target| find(index, target)).transpose()?;
+    let old = index.leaf();
+    if old == to {
+        return Ok(Way::Here);
+    }
+    let (ancestor, left) = left_behind(index, old, to);
+    let id = |entry: EntryNo| index.id(entry).into_owned();
+    Ok(Way::To(TreePreparation {
+        target_id: to.map(id),
+        old_leaf_id: old.map(id),
+        common_ancestor_id: ancestor.map(id),
+        entries_to_summarize: left,
+        user_wants_summary: wishes.summarize,
+        custom_instructions: wishes.custom_instructions,
+        replace_instructions: wishes.replace_instructions,
+        label: wishes.label,
+    }))
+}
+
+/// The last common entry of two branches, and what the first has behind it.
+fn left_behind(index: &Index, old: Option<EntryNo>, to: Option<EntryNo>) -> (Option<EntryNo>, Vec<EntryNo>) {
+    let Some(old) = old else { return (None, Vec::new()) };
+    let mut is_on_old = vec![false; index.len()];
+    index.links.upwards(old).for_each(|entry| is_on_old[entry.as_usize()] = true);
+    let ancestor = to.and_then(|to| index.links.upwards(to).find(|entry| is_on_old[entry.as_usize()]));
+    let mut left: Vec<EntryNo> = index.links.upwards(old).take_while(|entry| Some(*entry) != ancestor).collect();
+    left.reverse();
+    (ancestor, left)
+}
+
+/// Where one lands who goes to an entry: a message of the user or of an extension is taken back to be said anew, so the
+/// leaf is what it hung from; on anything else the leaf is the entry itself.
+pub fn land(index: &Index, source: &(impl Source + ?Sized), target: EntryNo) -> Result<Landing, FsError> {
+    let is_message = matches!(index.role(target), Some(Role::User | Role::Custom));
+    if !is_message && index.kind(target) != Kind::CustomMessage {
+        return Ok(Landing { leaf: Some(target), prefill: None });
+    }
+    let prefill = prefill(&line(index, source, target)?);
+    Ok(Landing { leaf: index.parent(target), prefill: Some(prefill) })
+}
+
+/// Where a new session branches off that begins with a message of the user, said anew.
+pub fn branch_point(
+    index: &Index,
+    source: &(impl Source + ?Sized),
+    target: &str,
+) -> Result<BranchPoint, BranchPointError> {
+    let entry = find(index, target)?;
+    if index.role(entry) != Some(Role::User) {
+        return Err(BranchPointError::NotAUserMessage { id: target.to_owned() });
+    }
+    let prefill = prefill(&line(index, source, entry)?);
+    Ok(BranchPoint { leaf: index.parent(entry), prefill })
+}
+
+fn prefill(line: &[u8]) -> Prefill {
+    #[derive(Deserialize)]
+    struct Extra {
+        message: Option<Message>,
+    }
+    let Parts { line, message } = Parts::of(line);
+    let mut prefill = Prefill::default();
+    match message.content.or(line.content) {
+        Some(text @ [b'"', ..]) => prefill.text = lossy(text).unwrap_or_default(),
+        list => each_block(list, |json, block| {
+            if is(block.kind, "text") {
+                prefill.text.push_str(&block.text.and_then(lossy).unwrap_or_default());
+            } else {
+                prefill.blocks.push(String::from_utf8_lossy(json).into_owned());
+            }
+            std::ops::ControlFlow::Continue(())
+        }),
+    }
+    prefill.message = line.grove.and_then(|extra| serde_json::from_slice::<Extra>(extra).ok()?.message);
+    prefill
+}

@@ -1,0 +1,56 @@
+//! Who speaks in a message.
+
+use crate::fields::{MessageFields, is, says_something};
+use crate::scan::text_of;
+
+/// Who speaks in an entry of kind `message`, as far as the tree's views need it. The index keeps it, so that they can
+/// choose without reading bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Role {
+    User = 1,
+    Assistant = 2,
+    /// An assistant's message without any text, which did not fail either: tool calls and thoughts alone.
+    SilentAssistant = 3,
+    ToolResult = 4,
+    /// A message of an extension (`custom`, or `hookMessage` as old logs have it).
+    Custom = 5,
+    /// Anybody else.
+    Other = 6,
+}
+
+impl Role {
+    pub(crate) fn of(message: &MessageFields<'_>) -> Self {
+        match message.role.and_then(text_of).as_deref() {
+            Some(b"user") => Role::User,
+            Some(b"assistant") if has_failed(message) || says_something(message.content) => Role::Assistant,
+            Some(b"assistant") => Role::SilentAssistant,
+            Some(b"toolResult") => Role::ToolResult,
+            Some(b"custom" | b"hookMessage") => Role::Custom,
+            Some(_) | None => Role::Other,
+        }
+    }
+
+    pub fn is_assistant(self) -> bool {
+        matches!(self, Role::Assistant | Role::SilentAssistant)
+    }
+
+    /// The role's number in a side index: 0 where an entry is no message.
+    pub(crate) fn number(role: Option<Self>) -> u8 {
+        role.map_or(0, |role| role as u8)
+    }
+
+    pub(crate) fn from_number(number: u8) -> Option<Option<Self>> {
+        let all = [Role::User, Role::Assistant, Role::SilentAssistant, Role::ToolResult, Role::Custom, Role::Other];
+        match number {
+            0 => Some(None),
+            number => all.into_iter().find(|role| *role as u8 == number).map(Some),
+        }
+    }
+}
+
+/// Whether an assistant's turn ended otherwise than it should.
+fn has_failed(message: &MessageFields<'_>) -> bool {
+    let ended = message.stop_reason.filter(|reason| reason.starts_with(b"\"") && *reason != b"\"\"");
+    ended.is_some_and(|reason| !is(Some(reason), "stop") && !is(Some(reason), "toolUse"))
+}

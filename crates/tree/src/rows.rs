@@ -1,0 +1,389 @@
+//! The tree as flat rows, for lists that people move in: depth first, the active branch first among siblings.
+//!
+//! Nested trees cannot be sent: a conversation is as deep as it is long. Which rows there are is decided by the index
+//! alone; bodies are read for the rows that are shown, and for a search once in the order of the file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use grove_fs::FsError;
+
+use crate::children::Children;
+use crate::index::{EntryNo, Index, NONE, Owner};
+use crate::kind::Kind;
+use crate::role::Role;
+use crate::shown::{Shower, Shown};
+use crate::source::{Source, each_line};
+
+/// How many rows are given at once at most, whatever was asked for.
+pub const MAX_ROWS: usize = 10_000;
+
+/// Which entries are shown. The leaf is shown in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// The conversation: no bookkeeping (labels, custom entries, changes of model, thinking level, title and the like).
+    #[default]
+    Default,
+    /// As the default, without the results of tools.
+    NoTools,
+    /// What the user said.
+    UserOnly,
+    /// What has a label.
+    LabeledOnly,
+    /// Everything, also assistants' messages that are nothing but tool calls, which the others leave out.
+    All,
+}
+
+/// What is wanted of a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsRequest<'a> {
+    pub filter: Filter,
+    /// Words that must all be in a row, in any order. Without any, every row is shown.
+    pub search: &'a str,
+    /// Where the active branch ends: mostly [`Index::leaf`].
+    pub leaf: Option<EntryNo>,
+    /// Goes on behind the last page. Rows come in the order that they had when the first page was asked for, whatever
+    /// was appended and wherever the leaf went since.
+    pub after: Option<Cursor>,
+    /// At least one row is given and at most [`MAX_ROWS`].
+    pub limit: usize,
+}
+
+/// A place in a list of rows. As text it is opaque to whoever gives it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// How many entries the log had.
+    entries: u32,
+    leaf: Option<EntryNo>,
+    /// The last row that was given.
+    after: EntryNo,
+}
+
+/// Some rows, and where the next ones begin.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub rows: Vec<Row>,
+    /// Without one there are no more.
+    pub next: Option<Cursor>,
+    /// How many rows there are in all.
+    pub total: usize,
+}
+
+/// A row: an entry in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub entry: EntryNo,
+    pub id: String,
+    /// The nearest entry above it that is shown.
+    pub parent: Option<String>,
+    /// How many entries above it are shown.
+    pub depth: u32,
+    /// How many forks there are above it: a conversation without branches is not indented.
+    pub indent: u32,
+    pub kind: Kind,
+    pub shown: Shown,
+    pub label: Option<String>,
+    /// Milliseconds since 1970.
+    pub time: Option<i64>,
+    /// Whether it is on the way to the leaf.
+    pub is_active: bool,
+    pub is_leaf: bool,
+    pub has_children: bool,
+}
+
+/// Why there are no rows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowsError {
+    #[error("this place in the list is not known here: begin again without one")]
+    UnknownCursor,
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+/// The rows of a tree, a page at a time.
+pub fn rows(index: &Index, source: &(impl Source + ?Sized), request: &RowsRequest<'_>) -> Result<Page, RowsError> {
+    let (entries, leaf) = match request.after {
+        None => (index.len() as u32, request.leaf),
+        Some(cursor) => (cursor.entries, cursor.leaf),
+    };
+    let is_known = |entry: EntryNo| entry.0 < entries && index.owner(entry) == Owner::Tree;
+    let asked = request.after.map(|cursor| cursor.after);
+    if entries as usize > index.len() || !leaf.into_iter().chain(asked).all(is_known) {
+        return Err(RowsError::UnknownCursor);
+    }
+    let words: Vec<String> = request.search.split_whitespace().map(str::to_lowercase).collect();
+    let found = match words.as_slice() {
+        [] => None,
+        words => Some(search(index, source, request.filter, entries, words)?),
+    };
+    let outline = Outline::new(index, entries, request.filter, leaf, found.as_deref());
+    let from = asked.map_or(0, |after| outline.behind(after));
+    let limit = request.limit.clamp(1, MAX_ROWS);
+    let to = from.saturating_add(limit).min(outline.rows.len());
+    let rows = outline.render(index, source, from..to)?;
+    let next = rows.last().filter(|_| to < outline.rows.len()).map(|row| Cursor { entries, leaf, after: row.entry });
+    Ok(Page { rows, next, total: outline.rows.len() })
+}
+
+/// Which rows there are and how they hang together, without what they say.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    leaf: Option<EntryNo>,
+    rows: Vec<Line>,
+    /// The place of each entry in the whole tree, shown or not.
+    places: Vec<u32>,
+    /// The entries on the way to the leaf.
+    is_active: Vec<bool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    entry: EntryNo,
+    /// The row of the nearest entry above it that is shown, or [`NONE`].
+    parent: u32,
+    depth: u32,
+    indent: u32,
+    children: u32,
+}
+
+impl Outline {
+    /// The outline of a whole log under a filter.
+    pub fn of(index: &Index, filter: Filter, leaf: Option<EntryNo>) -> Self {
+        Self::new(index, index.len() as u32, filter, leaf, None)
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The outline of the first `entries` of a log. `found` says of each entry whether a search found it.
+    fn new(index: &Index, entries: u32, filter: Filter, leaf: Option<EntryNo>, found: Option<&[bool]>) -> Self {
+        let leaf = leaf.map(|leaf| index.canonical(leaf));
+        let mut is_active = vec![false; entries as usize];
+        for entry in leaf.into_iter().flat_map(|leaf| index.links.upwards(leaf)) {
+            if let Some(active) = is_active.get_mut(entry.as_usize()) {
+                *active = true;
+            }
+        }
+        let is_shown = |entry: EntryNo| {
+            let passes = passes(index, filter, entry) && found.is_none_or(|found| found[entry.as_usize()]);
+            passes || Some(entry) == leaf
+        };
+        let mut rows: Vec<Line> = Vec::new();
+        let mut places = vec![NONE; entries as usize];
+        // The row of each entry, or of the nearest one above it that is shown.
+        let mut row_of = vec![NONE; entries as usize];
+        let mut place = 0;
+        walk(index, entries, &is_active, |entry, parent| {
+            places[entry.as_usize()] = place;
+            place += 1;
+            let above = parent.map_or(NONE, |parent| row_of[parent.as_usize()]);
+            row_of[entry.as_usize()] = above;
+            if !is_shown(entry) {
+                return;
+            }
+            row_of[entry.as_usize()] = rows.len() as u32;
+            let depth = match rows.get_mut(above as usize) {
+                None => 0,
+                Some(parent) => {
+                    parent.children += 1;
+                    parent.depth + 1
+                }
+            };
+            rows.push(Line { entry, parent: above, depth, indent: 0, children: 0 });
+        });
+        for at in 0..rows.len() {
+            if let Some(parent) = rows.get(rows[at].parent as usize) {
+                rows[at].indent = parent.indent + u32::from(parent.children > 1);
+            }
+        }
+        Self { leaf, rows, places, is_active }
+    }
+
+    /// The first row behind an entry, whether that is shown or not.
+    fn behind(&self, entry: EntryNo) -> usize {
+        let place = self.places[entry.as_usize()];
+        self.rows.partition_point(|row| self.places[row.entry.as_usize()] <= place)
+    }
+
+    /// Some of the rows, with what they say.
+    pub fn render(
+        &self,
+        index: &Index,
+        source: &(impl Source + ?Sized),
+        range: std::ops::Range<usize>,
+    ) -> Result<Vec<Row>, FsError> {
+        let end = range.end.min(self.rows.len());
+        let lines = &self.rows[range.start.min(end)..end];
+        let entries: Vec<EntryNo> = lines.iter().map(|line| line.entry).collect();
+        let mut rows = Vec::with_capacity(lines.len());
+        let mut shower = Shower::new(index, source);
+        each_line(index, source, &entries, |entry, line| {
+            let shown = shower.show(entry, &line)?;
+            let Line { parent, depth, indent, children, .. } = lines[rows.len()];
+            let parent = self.rows.get(parent as usize).map(|row| index.id(row.entry).into_owned());
+            rows.push(Row {
+                entry,
+                id: index.id(entry).into_owned(),
+                parent,
+                depth,
+                indent,
+                kind: index.kind(entry),
+                shown,
+                label: index.label(entry).map(ToOwned::to_owned),
+                time: index.time(entry),
+                is_active: self.is_active[entry.as_usize()],
+                is_leaf: Some(entry) == self.leaf,
+                has_children: children > 0,
+            });
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+/// Goes through the first `entries` of a tree, depth first, with each entry's parent.
+fn walk(index: &Index, entries: u32, is_active: &[bool], mut see: impl FnMut(EntryNo, Option<EntryNo>)) {
+    let children = Children::once_oldest_first(index, entries);
+    // Entries that wait for their turn, the next one last.
+    let mut waiting: Vec<(EntryNo, Option<EntryNo>)> = Vec::new();
+    let put = |waiting: &mut Vec<(EntryNo, Option<EntryNo>)>, siblings: &[EntryNo], parent| {
+        let active = siblings.iter().position(|entry| is_active[entry.as_usize()]);
+        let others = siblings.iter().enumerate().rev().filter(|(at, _)| Some(*at) != active);
+        waiting.extend(others.map(|(_, entry)| (*entry, parent)));
+        waiting.extend(active.map(|at| (siblings[at], parent)));
+    };
+    put(&mut waiting, children.roots(), None);
+    let mut is_seen = vec![false; entries as usize];
+    // Entries of a cycle hang from no root. The first of each in the file stands for one.
+    let mut cyclic = index.links.cyclic().filter(|entry| entry.0 < entries);
+    loop {
+        while let Some((entry, parent)) = waiting.pop() {
+            if std::mem::replace(&mut is_seen[entry.as_usize()], true) {
+                continue;
+            }
+            see(entry, parent);
+            put(&mut waiting, children.of(entry), Some(entry));
+        }
+        match cyclic.find(|entry| !is_seen[entry.as_usize()]) {
+            Some(entry) => waiting.push((entry, None)),
+            None => return,
+        }
+    }
+}
+
+fn passes(index: &Index, filter: Filter, entry: EntryNo) -> bool {
+    let role = index.role(entry);
+    if filter != Filter::All && role == Some(Role::SilentAssistant) {
+        return false;
+    }
+    match filter {
+        Filter::Default => !is_bookkeeping(index.kind(entry)),
+        Filter::NoTools => !is_bookkeeping(index.kind(entry)) && role != Some(Role::ToolResult),
+        Filter::UserOnly => role == Some(Role::User),
+        Filter::LabeledOnly => index.label(entry).is_some(),
+        Filter::All => true,
+    }
+}
+
+/// What is written beside a conversation. A reset is part of it, since it changes what a model is given; of a type that
+/// is not known nobody can say that it is not.
+fn is_bookkeeping(kind: Kind) -> bool {
+    match kind {
+        Kind::Message
+        | Kind::Compaction
+        | Kind::BranchSummary
+        | Kind::CustomMessage
+        | Kind::ResetBoundary
+        | Kind::Unknown => false,
+        Kind::ThinkingLevelChange
+        | Kind::ModelChange
+        | Kind::Custom
+        | Kind::Label
+        | Kind::SessionInfo
+        | Kind::Usage
+        | Kind::ContextEdit
+        | Kind::ModelUsage
+        | Kind::ModeChange
+        | Kind::TtsrInjection
+        | Kind::ServiceTierChange
+        | Kind::CredentialPin
+        | Kind::SessionInit
+        | Kind::TitleChange
+        | Kind::Archive => true,
+    }
+}
+
+/// Which entries show every word: in the label, who speaks, or what is said.
+fn search(
+    index: &Index,
+    source: &(impl Source + ?Sized),
+    filter: Filter,
+    entries: u32,
+    words: &[String],
+) -> Result<Vec<bool>, FsError> {
+    let candidates = index.entries().take(entries as usize).filter(|entry| {
+        index.owner(*entry) == Owner::Tree && index.canonical(*entry) == *entry && passes(index, filter, *entry)
+    });
+    let candidates: Vec<EntryNo> = candidates.collect();
+    let mut found = vec![false; entries as usize];
+    let mut shower = Shower::new(index, source);
+    each_line(index, source, &candidates, |entry, line| {
+        let Shown { role, text } = shower.show(entry, &line)?;
+        let label = index.label(entry).unwrap_or_default();
+        let row = format!("{label}\n{role}\n{text}").to_lowercase();
+        found[entry.as_usize()] = words.iter().all(|word| row.contains(word.as_str()));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.leaf {
+            Some(leaf) => write!(f, "{}.{}.{}", self.entries, leaf.0, self.after.0),
+            None => write!(f, "{}..{}", self.entries, self.after.0),
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = RowsError;
+
+    fn from_str(text: &str) -> Result<Self, RowsError> {
+        let number = |text: &str| text.parse::<u32>().map_err(|_| RowsError::UnknownCursor);
+        let mut parts = text.splitn(3, '.');
+        let mut part = || parts.next().ok_or(RowsError::UnknownCursor);
+        let entries = number(part()?)?;
+        let leaf = match part()? {
+            "" => None,
+            leaf => Some(EntryNo(number(leaf)?)),
+        };
+        Ok(Self { entries, leaf, after: EntryNo(number(part()?)?) })
+    }
+}
+
+impl FromStr for Filter {
+    type Err = UnknownFilter;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFilter> {
+        Ok(match text {
+            "default" => Filter::Default,
+            "no-tools" => Filter::NoTools,
+            "user-only" => Filter::UserOnly,
+            "labeled-only" => Filter::LabeledOnly,
+            "all" => Filter::All,
+            _ => return Err(UnknownFilter(text.to_owned())),
+        })
+    }
+}
+
+/// A filter that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no filter {0:?}: it is one of default, no-tools, user-only, labeled-only, all")]
+pub struct UnknownFilter(String);

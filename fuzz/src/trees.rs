@@ -1,0 +1,98 @@
+//! The body of what is made of a log's tree.
+
+use grove_core::Timestamp;
+use grove_tree::conversation::{model_messages, retell};
+use grove_tree::navigate::{self, Wishes};
+use grove_tree::{
+    Context, Cursor, EntryNo, Filter, Index, Log, NewHeader, NewLog, RowsRequest, Rules, branched, compaction, forked,
+    open, rows,
+};
+
+/// A first line of a cursor, a filter and words to search, then any bytes as a session's log: rows are shown or refused,
+/// every way can be gone, and what is branched off is a log without damage that has the same branch.
+pub fn tree(data: &[u8]) {
+    let (asked, bytes) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
+    let mut count = 0;
+    let mut new_id = move || {
+        count += 1;
+        format!("n{count:07x}")
+    };
+    let Ok(log) = open(bytes.strip_prefix(b"\n").unwrap_or(bytes).to_vec(), &mut new_id) else { return };
+    let asked = String::from_utf8_lossy(asked);
+    listed(&log, &asked);
+    let index = log.index();
+    for entry in index.entries().take(40) {
+        gone_to(&log, entry);
+    }
+    for (rules, count) in [(Rules::Pi, 3), (Rules::Omp, 3), (Rules::Grove, 3), (Rules::Grove, usize::MAX)] {
+        let context = Context::tail(index, &log, rules, index.leaf(), count).expect("a log in memory can be read");
+        assert!(context.messages.len() <= count);
+        let messages = model_messages(&context);
+        assert!(retell(&messages, 500).len() < 5_000);
+    }
+    if let Some(plan) = compaction::plan(index, &log, index.leaf(), 10).expect("a log in memory can be read") {
+        assert!(index.leaf().is_some_and(|leaf| index.branch(leaf).contains(&plan.first_kept)));
+    }
+    if index.header().is_some() {
+        branched_off(&log, &mut new_id);
+    }
+}
+
+fn listed(log: &Log, asked: &str) {
+    let mut words = asked.split(' ');
+    let after = words.next().and_then(|cursor| cursor.parse::<Cursor>().ok());
+    let filter = words.next().and_then(|filter| filter.parse().ok()).unwrap_or(Filter::All);
+    let search = words.collect::<Vec<_>>().join(" ");
+    let leaf = log.index().leaf();
+    let request = RowsRequest { filter, search: &search, leaf, after, limit: 5 };
+    // A cursor that is not of this log is refused.
+    if let Ok(page) = rows(log.index(), log, &request) {
+        assert!(page.rows.len() <= 5 && page.rows.len() <= page.total);
+    }
+    let mut shown = Vec::new();
+    let mut next = RowsRequest { filter: Filter::All, search: "", after: None, ..request };
+    while shown.len() < 200 {
+        let page = rows(log.index(), log, &next).expect("its own cursors are known");
+        shown.extend(page.rows.iter().map(|row| row.entry));
+        let Some(after) = page.next else { break };
+        assert_eq!(after.to_string().parse(), Ok(after));
+        next.after = Some(after);
+    }
+    let before = shown.len();
+    shown.sort_unstable();
+    shown.dedup();
+    assert_eq!(shown.len(), before, "no row comes twice");
+}
+
+fn gone_to(log: &Log, entry: EntryNo) {
+    let index = log.index();
+    let id = index.id(entry);
+    if let Ok(navigate::Way::To(way)) = navigate::prepare(index, Some(&id), Wishes::default()) {
+        assert!(way.entries_to_summarize.len() <= index.len());
+    }
+    navigate::land(index, log, entry).expect("a log in memory can be read");
+    navigate::branch_point(index, log, &id).ok();
+}
+
+fn branched_off(log: &Log, new_id: &mut dyn FnMut() -> String) {
+    let index = log.index();
+    let header = NewHeader { id: "new", at: Timestamp(0), cwd: "/", parent_session: None, title: None };
+    let whole = written(log, &forked(index, &header));
+    assert_eq!(whole.len(), index.len());
+    let Some(leaf) = index.leaf() else { return };
+    let Ok(new) = branched(index, log, &index.id(leaf), &header, new_id) else { return };
+    let copy = written(log, &new);
+    assert_eq!(copy.len(), new.entries);
+    let told = copy.damage().into_iter().filter(|damage| damage.kind != grove_tree::DamageKind::NotText);
+    assert_eq!(told.count(), 0, "{:?}", copy.damage());
+}
+
+fn written(log: &Log, new: &NewLog) -> Index {
+    let mut bytes = Vec::new();
+    let written = new.write(log.index(), log, |part| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    });
+    written.expect("a log in memory can be read");
+    open(bytes, &mut || unreachable!()).expect("what was written is a log").index().clone()
+}
