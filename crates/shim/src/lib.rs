@@ -7,7 +7,7 @@
 //!   connected; lines go to the agent exactly once. It ends with its agent's group, never before it.
 //! - [`ShimStream`]: the host's side. [`start`](ShimStream::start) a shim, or [`attach`](ShimStream::attach) to one that
 //!   is running; [`ShimReader`] and [`ShimWriter`] are its halves.
-//! - [`stderr_tail`]: the end of what the agent said on stderr.
+//! - [`stderr_tail`], [`stderr_files`]: what the agent said on stderr.
 //! - [`ShimError`]: what went wrong, on either side.
 //!
 //! # What it never does
@@ -33,7 +33,7 @@ mod stream;
 mod wire;
 
 pub use error::ShimError;
-pub use log::stderr_tail;
+pub use log::{stderr_files, stderr_tail};
 pub use options::{ShimLimits, ShimOptions};
 pub use run::run;
 pub use start::ShimProgram;

@@ -50,6 +50,12 @@ impl Log {
     }
 }
 
+/// Where what the agent of a shim's folder said on stderr lies: the newest of it, and what came before. Either may be
+/// missing. The first takes the second's place when it has grown large.
+pub fn stderr_files(folder: &Path) -> [PathBuf; 2] {
+    [folder.join(LOG), folder.join(OLD_LOG)]
+}
+
 /// The end of what the agent of a shim's folder said on stderr, at most so many bytes, in whole lines where it is cut.
 /// It can be read while the shim runs and afterwards.
 pub fn stderr_tail(folder: &Path, most_bytes: u64) -> io::Result<String> {

@@ -34,7 +34,7 @@ pub struct ShimLimits {
     pub stdin_bytes: usize,
     /// Bytes of what the agent said on stderr. The newest are kept.
     pub log_bytes: u64,
-    /// How long an agent runs on without a host. Then it is ended.
+    /// How long an agent runs on without a host. Then it is ended, and sooner where the folder is gone.
     pub alone: Duration,
     /// How long the last words of an agent that has ended wait for a host. Then the shim ends with them.
     pub linger: Duration,

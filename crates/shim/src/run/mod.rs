@@ -38,6 +38,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How long to wait before the disk is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often a shim without a host looks whether one could still find it.
+const LOOK_ROUND: Duration = Duration::from_secs(5);
 /// How long to wait where the system lets nobody in.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -61,6 +63,8 @@ struct Shim {
     host: Option<Host>,
     /// Since when there is none.
     alone_since: Instant,
+    /// When it was last seen that one could come.
+    looked: Instant,
     /// The newest write of a host that was taken.
     taken: u64,
     /// Why the agent is being ended, where we do so.
@@ -116,6 +120,7 @@ impl Shim {
             log: Log::new(&folder, limits.log_bytes),
             host: None,
             alone_since: now,
+            looked: now,
             taken: 0,
             ending,
             told: false,
@@ -164,6 +169,13 @@ impl Shim {
         let now = Instant::now();
         if self.host.is_none() && self.exit.is_none() && now >= self.alone_since + self.limits.alone {
             self.stop(EndReason::Abandoned, "no host came for too long", self.limits.grace);
+        }
+        if self.host.is_none() && now >= self.looked + LOOK_ROUND {
+            self.looked = now;
+            if !self.door.can_be_found() {
+                self.told = true;
+                self.stop(EndReason::Abandoned, "its folder is gone, so no host can come", self.limits.grace);
+            }
         }
         self.write(now);
         self.hear_last_words(now);
@@ -242,10 +254,11 @@ impl Shim {
             (None, None) => Some(self.alone_since + self.limits.alone),
             (None, Some(exited)) => Some(self.alone_since.max(exited.at) + self.limits.linger),
         };
+        let look = self.host.is_none().then_some(self.looked + LOOK_ROUND);
         let farewell = self.exit.filter(|_| self.ends_soon()).map(|exited| exited.at + FAREWELL);
         // What has passed was dealt with, and waits for something else.
         let now = Instant::now();
-        let all = [alone, farewell, self.last_words, self.retry].into_iter().flatten();
+        let all = [alone, look, farewell, self.last_words, self.retry].into_iter().flatten();
         all.filter(|at| *at > now).min().unwrap_or(now + RETRY)
     }
 
@@ -399,6 +412,11 @@ impl Door {
             interrupt: signal(SignalKind::interrupt()).map_err(ShimError::Io)?,
             _lock: lock,
         })
+    }
+
+    /// Whether a host could still find it: somebody may have removed the folder.
+    fn can_be_found(&self) -> bool {
+        fs::symlink_metadata(&self.address.path).is_ok()
     }
 
     /// A call that is dropped loses nothing.

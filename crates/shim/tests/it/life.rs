@@ -154,6 +154,17 @@ async fn an_agent_without_a_host_is_ended_after_a_while() {
 }
 
 #[tokio::test]
+async fn an_agent_that_no_host_can_find_any_more_is_ended() {
+    let place = Place::new();
+    let mut stream = place.start(STUBBORN).await;
+    let grandchild = line(&mut stream).await.1;
+    let (shim, agent) = (stream.shim().unwrap(), stream.agent().unwrap());
+    drop(stream);
+    std::fs::remove_dir_all(&place.shim).unwrap();
+    until("all end", || ![shim, agent].iter().any(is_alive) && !is_alive(&grandchild)).await;
+}
+
+#[tokio::test]
 async fn the_last_words_of_an_agent_wait_a_while_for_a_host() {
     let mut place = Place::new();
     place.limits.linger = Duration::from_secs(2);
