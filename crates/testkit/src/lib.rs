@@ -4,12 +4,14 @@
 //! stream. Each keeps every state it is subscribed to by its dialect's own reducers, and checks at each action that
 //! sequence numbers grow strictly (law 5).
 //!
-//! [`model`] is a model without a model: a server that real agents can be put in front of.
+//! [`model`] is a model without a model: a server that real agents can be put in front of. [`acp`] is an agent without a
+//! model: a program that speaks the Agent Client Protocol.
 //!
 //! They are made for tests: they panic where something is not as it should be, and wait at most [`PATIENCE`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+pub mod acp;
 pub mod ahp;
 mod client;
 pub mod model;

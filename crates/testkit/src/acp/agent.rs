@@ -1,0 +1,453 @@
+//! The agent: what it does with each request.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as acp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::character::{Character, CrashOn, Fault, Takes};
+use super::check;
+use super::memory::{Memory, Store};
+use super::peer::{
+    Answer, Heard, INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NEEDS_AUTH, NO_METHOD, NOT_FOUND, Peer, Wait, lock,
+};
+use super::script::Crash;
+use super::turn::{self, Turn};
+
+/// How long an agent that does not care for the end of its stdin lives on, so that none outlives a test run.
+pub const ALONE: Duration = Duration::from_secs(600);
+
+/// An agent.
+pub(super) struct Agent {
+    pub(super) character: Character,
+    pub(super) peer: Peer,
+    store: Store,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What the client said of itself, once it did.
+    client: Option<Value>,
+    authenticated: bool,
+    sessions: HashMap<String, Arc<Session>>,
+    prompts: usize,
+}
+
+/// A session that is open.
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) memory: Mutex<Memory>,
+    turn: Mutex<Option<Arc<Wait>>>,
+}
+
+/// `session/set_model`, which the protocol's types do not have any more.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetModel {
+    session_id: String,
+    model_id: String,
+}
+
+/// Speaks the protocol on stdin and stdout until stdin ends.
+pub fn run(character: Character) -> ExitCode {
+    serve(character, &mut std::io::stdin().lock(), Box::new(std::io::stdout()))
+}
+
+fn serve(character: Character, lines: &mut dyn BufRead, out: Box<dyn Write + Send>) -> ExitCode {
+    std::thread::sleep(Duration::from_millis(character.slow_start));
+    let agent = Arc::new(Agent {
+        peer: Peer::new(out, &character),
+        store: Store(character.store.clone()),
+        state: Mutex::default(),
+        character,
+    });
+    if agent.character.opens_stored {
+        agent.store.all().into_iter().for_each(|memory| drop(agent.open(memory)));
+    }
+    loop {
+        match agent.peer.hear(lines) {
+            Heard::Request { id, method, params } => agent.request(&id, &method, &params),
+            Heard::Notification { method, params } => agent.notified(&method, &params),
+            Heard::Nothing => {}
+            Heard::End => break,
+        }
+    }
+    if agent.character.ignores_stdin_close {
+        std::thread::sleep(ALONE);
+    }
+    agent.save_all();
+    ExitCode::SUCCESS
+}
+
+impl Agent {
+    fn request(self: &Arc<Self>, id: &Value, method: &str, params: &Value) {
+        let crash = match method {
+            "initialize" => Some(CrashOn::Initialize),
+            "session/new" => Some(CrashOn::New),
+            "session/load" => Some(CrashOn::Load),
+            "session/resume" => Some(CrashOn::Resume),
+            "session/set_mode" => Some(CrashOn::SetMode),
+            "session/prompt" => {
+                let mut state = lock(&self.state);
+                state.prompts += 1;
+                Some(CrashOn::Prompt(state.prompts))
+            }
+            _ => None,
+        };
+        if crash.is_some_and(|crash| self.character.crash_on.contains(&crash)) {
+            self.crash(Crash::Code(1));
+        }
+        let refused = self.character.refuses.get(method).cloned().map_or(Ok(()), Err);
+        let answer = refused.and_then(|()| self.in_order(method)).and_then(|()| match method {
+            "session/prompt" => self.prompt(id, params).map(|()| None),
+            _ => self.answer(method, params).map(Some),
+        });
+        match answer {
+            Ok(None) => {}
+            Ok(Some(result)) => self.peer.respond(id, &Ok(result)),
+            Err(fault) => {
+                self.peer.complain(format!("{method}: {}", fault.message));
+                self.peer.respond(id, &Err(fault));
+            }
+        }
+    }
+
+    /// Whether it is time for such a request.
+    fn in_order(&self, method: &str) -> Result<(), Fault> {
+        let state = lock(&self.state);
+        match (method, &state.client) {
+            ("initialize", None) => Ok(()),
+            ("initialize", Some(_)) => Err(Fault::new(INVALID_REQUEST, "initialize was called before")),
+            (_, None) => Err(Fault::new(INVALID_REQUEST, "call initialize first")),
+            (_, Some(_)) if !method.starts_with("session/") || !self.character.needs_auth || state.authenticated => {
+                Ok(())
+            }
+            (_, Some(_)) => Err(Fault::new(NEEDS_AUTH, "Authentication required")),
+        }
+    }
+
+    fn answer(&self, method: &str, params: &Value) -> Answer {
+        let can = self.character.can;
+        match method {
+            "initialize" => self.initialize(params),
+            "authenticate" => self.authenticate(params),
+            "session/new" => {
+                let asked: acp::NewSessionRequest = check::read(params)?;
+                self.check_folders(&asked.cwd, &asked.additional_directories)?;
+                Ok(self.open(Memory::new(&asked.cwd, &self.character)))
+            }
+            "session/load" if can.load => {
+                let asked: acp::LoadSessionRequest = check::read(params)?;
+                self.check_folders(&asked.cwd, &asked.additional_directories)?;
+                self.reopen(&asked.session_id.0, &asked.cwd, Replay::Yes)
+            }
+            "session/resume" if can.resume => {
+                let asked: acp::ResumeSessionRequest = check::read(params)?;
+                self.check_folders(&asked.cwd, &asked.additional_directories)?;
+                self.reopen(&asked.session_id.0, &asked.cwd, Replay::No)
+            }
+            "session/fork" if can.fork => {
+                let asked: acp::ForkSessionRequest = check::read(params)?;
+                self.check_folders(&asked.cwd, &asked.additional_directories)?;
+                let forked = self.remembered(&asked.session_id.0)?.fork(&asked.cwd);
+                Ok(self.open(forked))
+            }
+            "session/list" if can.list => self.list(params),
+            "session/close" if can.close => {
+                let asked: acp::CloseSessionRequest = check::read(params)?;
+                self.close(&asked.session_id.0)?;
+                Ok(json!({}))
+            }
+            "session/delete" if can.delete => {
+                let asked: acp::DeleteSessionRequest = check::read(params)?;
+                // One that is not open is deleted as well, and one that is not there was.
+                self.close(&asked.session_id.0).ok();
+                self.store.delete(&asked.session_id.0);
+                Ok(json!({}))
+            }
+            "session/set_mode" => {
+                let asked: acp::SetSessionModeRequest = check::read(params)?;
+                let mode = asked.mode_id.0.to_string();
+                self.choose(&asked.session_id.0, &self.character.modes, &mode, |memory| &mut memory.mode)
+            }
+            "session/set_model" => {
+                let asked: SetModel = check::read(params)?;
+                self.choose(&asked.session_id, &self.character.models, &asked.model_id, |memory| &mut memory.model)
+            }
+            "session/set_config_option" => self.set_option(params),
+            _ => Err(Fault::new(NO_METHOD, format!("Method not found: {method}"))),
+        }
+    }
+
+    fn initialize(&self, params: &Value) -> Answer {
+        let _: acp::InitializeRequest = check::read(params)?;
+        lock(&self.state).client = Some(params.clone());
+        let character = &self.character;
+        let can = character.can;
+        let abilities = [
+            ("list", can.list),
+            ("resume", can.resume),
+            ("close", can.close),
+            ("delete", can.delete),
+            ("fork", can.fork),
+            ("additionalDirectories", can.additional_directories),
+        ];
+        let abilities: Map<String, Value> =
+            abilities.iter().filter(|(_, can)| *can).map(|(name, _)| ((*name).to_owned(), json!({}))).collect();
+        let takes = |what| character.takes.contains(&what);
+        let methods = character.auth_methods.iter().map(|id| json!({"id": id, "name": id}));
+        Ok(json!({
+            "protocolVersion": 1,
+            "agentInfo": {"name": "acp-agent", "title": "Scripted ACP agent", "version": env!("CARGO_PKG_VERSION")},
+            "agentCapabilities": {
+                "loadSession": can.load,
+                "promptCapabilities": {
+                    "image": takes(Takes::Image),
+                    "audio": takes(Takes::Audio),
+                    "embeddedContext": takes(Takes::EmbeddedContext),
+                },
+                "sessionCapabilities": abilities,
+            },
+            "authMethods": methods.collect::<Vec<_>>(),
+        }))
+    }
+
+    fn authenticate(&self, params: &Value) -> Answer {
+        let asked: acp::AuthenticateRequest = check::read(params)?;
+        if !self.character.auth_methods.iter().any(|id| *id == *asked.method_id.0) {
+            return Err(Fault::new(INVALID_PARAMS, format!("there is no way {} to authenticate", asked.method_id.0)));
+        }
+        lock(&self.state).authenticated = true;
+        Ok(json!({}))
+    }
+
+    fn check_folders(&self, cwd: &Path, more: &[std::path::PathBuf]) -> Result<(), Fault> {
+        if !more.is_empty() && !self.character.can.additional_directories {
+            return Err(Fault::new(INVALID_PARAMS, "this agent works in one folder"));
+        }
+        match std::iter::once(cwd).chain(more.iter().map(|path| path.as_path())).find(|path| !path.is_absolute()) {
+            None => Ok(()),
+            Some(path) => Err(Fault::new(INVALID_PARAMS, format!("{} is not absolute", path.display()))),
+        }
+    }
+
+    /// Opens a session that is new here.
+    fn open(&self, memory: Memory) -> Value {
+        let mut result = memory.settings(&self.character);
+        result.insert("sessionId".to_owned(), json!(memory.id));
+        self.save(&memory);
+        let session = Session { id: memory.id.clone(), memory: Mutex::new(memory), turn: Mutex::default() };
+        lock(&self.state).sessions.insert(session.id.clone(), Arc::new(session));
+        result.into()
+    }
+
+    fn reopen(&self, id: &str, cwd: &Path, replay: Replay) -> Answer {
+        if let Ok(open) = self.session(id) {
+            if self.character.already_loaded_error {
+                return Err(Fault::new(INVALID_PARAMS, format!("Session {id} is already loaded")));
+            }
+            if lock(&open.turn).is_some() {
+                return Err(Fault::new(INVALID_REQUEST, "a turn of this session is running"));
+            }
+        }
+        let mut memory = self.remembered(id)?;
+        cwd.clone_into(&mut memory.cwd);
+        let told = match replay {
+            Replay::Yes => memory.replay(self.character.load_differs),
+            Replay::No => Vec::new(),
+        };
+        let mut result = self.open(memory);
+        if let Value::Object(result) = &mut result {
+            result.remove("sessionId");
+        }
+        for update in &told {
+            self.update(id, update);
+        }
+        Ok(result)
+    }
+
+    fn list(&self, params: &Value) -> Answer {
+        // No params at all are as good as empty ones.
+        let params = if params.is_null() { &json!({}) } else { params };
+        let asked: acp::ListSessionsRequest = check::read(params)?;
+        self.save_all();
+        let mut all = self.store.all();
+        if self.store.0.is_none() {
+            all = lock(&self.state).sessions.values().map(|session| lock(&session.memory).clone()).collect();
+        }
+        let here = all.iter().filter(|memory| asked.cwd.as_ref().is_none_or(|cwd| *cwd == memory.cwd));
+        let infos = here.map(|memory| json!({"sessionId": memory.id, "cwd": memory.cwd, "title": memory.title}));
+        Ok(json!({"sessions": infos.collect::<Vec<_>>()}))
+    }
+
+    fn close(&self, id: &str) -> Result<(), Fault> {
+        let session = self.session(id)?;
+        lock(&self.state).sessions.remove(id);
+        self.save(&lock(&session.memory));
+        if let Some(turn) = &*lock(&session.turn) {
+            turn.cancel();
+        }
+        Ok(())
+    }
+
+    fn choose(
+        &self,
+        session: &str,
+        from: &[String],
+        chosen: &str,
+        place: impl Fn(&mut Memory) -> &mut Option<String>,
+    ) -> Answer {
+        let session = self.session(session)?;
+        if !from.iter().any(|id| id == chosen) {
+            return Err(Fault::new(INVALID_PARAMS, format!("there is no {chosen} to choose")));
+        }
+        let mut memory = lock(&session.memory);
+        *place(&mut memory) = Some(chosen.to_owned());
+        self.save(&memory);
+        Ok(json!({}))
+    }
+
+    fn set_option(&self, params: &Value) -> Answer {
+        let asked: acp::SetSessionConfigOptionRequest = check::read(params)?;
+        let session = self.session(&asked.session_id.0)?;
+        let id = asked.config_id.0.to_string();
+        let option = self.character.options.iter().find(|option| option["id"] == *id);
+        let option = option.ok_or_else(|| Fault::new(INVALID_PARAMS, format!("there is no option {id}")))?;
+        let value = params["value"].clone();
+        if !takes_value(option, &value) {
+            return Err(Fault::new(INVALID_PARAMS, format!("{value} is no value of {id}")));
+        }
+        let mut memory = lock(&session.memory);
+        if option["category"] == "mode" && memory.mode.is_some() {
+            memory.mode = value.as_str().map(ToOwned::to_owned);
+        }
+        memory.chosen.insert(id, value);
+        self.save(&memory);
+        Ok(json!({"configOptions": memory.options(&self.character)}))
+    }
+
+    fn prompt(self: &Arc<Self>, id: &Value, params: &Value) -> Result<(), Fault> {
+        let asked: acp::PromptRequest = check::read(params)?;
+        let session = self.session(&asked.session_id.0)?;
+        let heard = turn::Heard::of(&asked.prompt, &self.character)?;
+        let steps = heard.steps()?;
+        let wait = Arc::new(Wait::default());
+        {
+            let mut running = lock(&session.turn);
+            if running.is_some() {
+                return Err(Fault::new(INVALID_REQUEST, "a turn of this session is running"));
+            }
+            *running = Some(wait.clone());
+        }
+        let before = lock(&session.memory).told();
+        {
+            let mut memory = lock(&session.memory);
+            memory.heard(&heard.text);
+            self.save(&memory);
+        }
+        let (agent, id) = (self.clone(), id.clone());
+        let turn = Turn::new(self.clone(), session.clone(), wait, before);
+        std::thread::spawn(move || {
+            let answer = turn.run(steps);
+            agent.save(&lock(&session.memory));
+            // The next prompt may come as soon as this one is answered.
+            *lock(&session.turn) = None;
+            agent.peer.respond(&id, &answer);
+        });
+        Ok(())
+    }
+
+    fn notified(&self, method: &str, params: &Value) {
+        if method != "session/cancel" {
+            return;
+        }
+        let session = check::read::<acp::CancelNotification>(params).and_then(|told| self.session(&told.session_id.0));
+        match session {
+            Err(fault) => self.peer.complain(format!("session/cancel: {}", fault.message)),
+            Ok(_) if self.character.ignores_cancel => {}
+            // A turn that has ended meanwhile is no mistake of anybody's.
+            Ok(session) => {
+                if let Some(turn) = &*lock(&session.turn) {
+                    turn.cancel();
+                }
+            }
+        }
+    }
+
+    /// Tells an update of a session.
+    pub(super) fn update(&self, session: &str, update: &Value) {
+        self.peer.notify("session/update", &json!({"sessionId": session, "update": update}));
+    }
+
+    pub(super) fn client(&self) -> Value {
+        lock(&self.state).client.clone().unwrap_or_default()
+    }
+
+    /// Ends at once, as if something had gone wrong.
+    pub(super) fn crash(&self, how: Crash) -> ! {
+        self.save_all();
+        match how {
+            Crash::Code(code) => std::process::exit(code),
+            Crash::Signal(number) => {
+                if let Some(signal) = rustix::process::Signal::from_named_raw(number) {
+                    rustix::process::kill_process(rustix::process::getpid(), signal).ok();
+                }
+                // Some signals do not end a process at once, and some not at all.
+                std::thread::sleep(Duration::from_secs(1));
+                std::process::exit(1)
+            }
+        }
+    }
+
+    fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
+        let open = lock(&self.state).sessions.get(id).cloned();
+        open.ok_or_else(|| Fault::new(NOT_FOUND, format!("Session {id} not found")))
+    }
+
+    /// What is remembered of a session, open or not.
+    fn remembered(&self, id: &str) -> Result<Memory, Fault> {
+        match self.session(id) {
+            Ok(session) => Ok(lock(&session.memory).clone()),
+            Err(fault) => self.store.load(id).ok_or(fault),
+        }
+    }
+
+    fn save_all(&self) {
+        let open: Vec<_> = lock(&self.state).sessions.values().cloned().collect();
+        open.iter().for_each(|session| self.save(&lock(&session.memory)));
+    }
+
+    fn save(&self, memory: &Memory) {
+        if let Err(error) = self.store.save(memory) {
+            self.peer.complain(format!("{INTERNAL}: the session cannot be stored: {error}"));
+        }
+    }
+}
+
+/// Whether a session that is opened again tells its history.
+#[derive(Clone, Copy)]
+enum Replay {
+    Yes,
+    No,
+}
+
+/// Whether an option can have a value.
+fn takes_value(option: &Value, value: &Value) -> bool {
+    if option["type"] == "boolean" {
+        return value.is_boolean();
+    }
+    let choices = option["options"].as_array().into_iter().flatten();
+    // A group has its choices one level below.
+    let mut choices = choices.flat_map(|choice| match choice["options"].as_array() {
+        Some(group) => group.iter().collect::<Vec<_>>(),
+        None => vec![choice],
+    });
+    choices.any(|choice| choice["value"] == *value)
+}

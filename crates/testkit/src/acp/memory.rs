@@ -1,0 +1,279 @@
+//! What an agent remembers of its sessions.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::character::Character;
+
+/// How many updates a session remembers. The oldest are forgotten.
+const MOST_UPDATES: usize = 10_000;
+/// How much text of one answer it remembers.
+const LONGEST_TEXT: usize = 64 << 20;
+
+/// A session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    pub(super) id: String,
+    pub(super) cwd: PathBuf,
+    #[serde(default)]
+    pub(super) title: Option<String>,
+    /// Milliseconds since 1970.
+    #[serde(default)]
+    pub(super) changed: u64,
+    pub(super) mode: Option<String>,
+    pub(super) model: Option<String>,
+    /// What was chosen of the configuration options.
+    #[serde(default)]
+    pub(super) chosen: Map<String, Value>,
+    /// What was answered for good, by the kinds of tools.
+    #[serde(default)]
+    pub(super) allowed: Map<String, Value>,
+    /// How many tool calls there were.
+    #[serde(default)]
+    pub(super) calls: u64,
+    /// The conversation as updates; neighbouring chunks are one.
+    #[serde(default)]
+    pub(super) history: Vec<Value>,
+}
+
+impl Memory {
+    pub(super) fn new(cwd: &Path, character: &Character) -> Self {
+        Self {
+            id: fresh_id(),
+            cwd: cwd.to_owned(),
+            mode: character.modes.first().cloned(),
+            model: character.models.first().cloned(),
+            changed: now().as_millis() as u64,
+            ..Self::default()
+        }
+    }
+
+    /// The same conversation under another name.
+    pub(super) fn fork(&self, cwd: &Path) -> Self {
+        Self { id: fresh_id(), cwd: cwd.to_owned(), changed: now().as_millis() as u64, ..self.clone() }
+    }
+
+    pub(super) fn heard(&mut self, text: &str) {
+        if self.title.is_none() {
+            self.title = text.lines().next().map(|line| line.chars().take(60).collect());
+        }
+        self.changed = now().as_millis() as u64;
+        self.push(chunk("user_message_chunk", text));
+    }
+
+    /// Takes an update that belongs to the conversation.
+    pub(super) fn said(&mut self, update: &Value) {
+        match update["sessionUpdate"].as_str() {
+            Some(kind @ ("agent_message_chunk" | "agent_thought_chunk")) => {
+                let Some(text) = update["content"]["text"].as_str().filter(|text| !text.is_empty()) else { return };
+                let last = self.history.last_mut().filter(|last| last["sessionUpdate"] == kind);
+                match last.and_then(|last| last.pointer_mut("/content/text")) {
+                    Some(Value::String(so_far)) if so_far.len() + text.len() <= LONGEST_TEXT => so_far.push_str(text),
+                    Some(_) => {}
+                    None => self.push(chunk(kind, text)),
+                }
+            }
+            Some("tool_call" | "tool_call_update" | "plan") => self.push(update.clone()),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, update: Value) {
+        if self.history.len() == MOST_UPDATES {
+            self.history.remove(0);
+        }
+        self.history.push(update);
+    }
+
+    /// The texts of the conversation, one a line, each with whose it is.
+    pub(super) fn told(&self) -> String {
+        let line = |update: &Value| {
+            let who = match update["sessionUpdate"].as_str()? {
+                "user_message_chunk" => "user",
+                "agent_message_chunk" => "agent",
+                _ => return None,
+            };
+            Some(format!("{who}: {}", update["content"]["text"].as_str()?))
+        };
+        self.history.iter().filter_map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What `session/load` tells.
+    pub(super) fn replay(&self, differs: bool) -> Vec<Value> {
+        self.history.iter().cloned().map(|update| if differs { retold(update) } else { update }).collect()
+    }
+
+    /// How things are set, as the answers to `session/new` and its like have it.
+    pub(super) fn settings(&self, character: &Character) -> Map<String, Value> {
+        let mut settings = Map::new();
+        if let Some(mode) = &self.mode {
+            let modes = character.modes.iter().map(|id| json!({"id": id, "name": last_word(id)}));
+            let modes: Vec<Value> = modes.collect();
+            settings.insert("modes".to_owned(), json!({"currentModeId": mode, "availableModes": modes}));
+        }
+        if let Some(model) = &self.model {
+            let models = character.models.iter().map(|id| json!({"modelId": id, "name": last_word(id)}));
+            let models: Vec<Value> = models.collect();
+            settings.insert("models".to_owned(), json!({"currentModelId": model, "availableModels": models}));
+        }
+        if !character.options.is_empty() {
+            settings.insert("configOptions".to_owned(), self.options(character));
+        }
+        settings
+    }
+
+    /// The configuration options as they are set.
+    pub(super) fn options(&self, character: &Character) -> Value {
+        let set = |option: &Value| {
+            let mut option = option.clone();
+            let chosen = option["id"].as_str().and_then(|id| self.chosen.get(id)).cloned();
+            let follows = option["category"] == "mode" && self.mode.is_some();
+            let current = if follows { self.mode.clone().map(Value::from) } else { chosen };
+            if let (Some(current), Value::Object(option)) = (current, &mut option) {
+                option.insert("currentValue".to_owned(), current);
+            }
+            option
+        };
+        character.options.iter().map(set).collect()
+    }
+}
+
+/// A chunk of text as an update.
+pub(super) fn chunk(kind: &str, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+}
+
+/// The same, as an agent tells it that stores its history in another form.
+fn retold(mut update: Value) -> Value {
+    let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+    if let Value::Object(fields) = &mut update {
+        match kind.as_str() {
+            "tool_call" => {
+                fields.insert("title".to_owned(), json!("exec_command"));
+                fields.remove("kind");
+                fields.insert("status".to_owned(), json!("completed"));
+            }
+            "tool_call_update" => {
+                fields.remove("content");
+                fields.insert("rawOutput".to_owned(), json!("as it was stored"));
+            }
+            _ => {}
+        }
+    }
+    update
+}
+
+fn last_word(id: &str) -> &str {
+    id.rsplit(['/', '#']).next().filter(|word| !word.is_empty()).unwrap_or(id)
+}
+
+/// Since 1970.
+pub(super) fn now() -> std::time::Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn fresh_id() -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let count = LAST.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}-{count}", now().as_micros(), std::process::id())
+}
+
+/// Where sessions are kept.
+pub(super) struct Store(pub(super) Option<PathBuf>);
+
+impl Store {
+    /// The file of a session; none for a name that no session of ours has.
+    fn file(&self, id: &str) -> Option<PathBuf> {
+        let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        self.0.as_ref().filter(|_| is_plain).map(|folder| folder.join(format!("{id}.json")))
+    }
+
+    pub(super) fn load(&self, id: &str) -> Option<Memory> {
+        serde_json::from_slice(&std::fs::read(self.file(id)?).ok()?).ok()
+    }
+
+    /// Writes a session as a whole: what was there before is there until the new one is.
+    pub(super) fn save(&self, memory: &Memory) -> std::io::Result<()> {
+        let Some(file) = self.file(&memory.id) else { return Ok(()) };
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let new = file.with_extension(format!("{}.new", std::process::id()));
+        std::fs::write(&new, serde_json::to_vec(memory)?)?;
+        std::fs::rename(new, file)
+    }
+
+    pub(super) fn delete(&self, id: &str) {
+        if let Some(file) = self.file(id) {
+            // One that was not there is deleted as well.
+            std::fs::remove_file(file).ok();
+        }
+    }
+
+    /// All sessions, the newest first.
+    pub(super) fn all(&self) -> Vec<Memory> {
+        let files = self.0.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
+        let files = files.into_iter().flatten().flatten().map(|entry| entry.path());
+        let kept = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let mut all: Vec<Memory> =
+            kept.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect();
+        all.sort_by(|one, other| (other.changed, &other.id).cmp(&(one.changed, &one.id)));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remembered() -> Memory {
+        let mut memory = Memory::new(Path::new("/w"), &Character::default());
+        memory.heard("hello");
+        memory.said(&chunk("agent_message_chunk", "good "));
+        memory.said(&chunk("agent_message_chunk", "day"));
+        memory.said(&json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "touch x", "kind": "execute"}));
+        memory.said(&json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}));
+        memory
+    }
+
+    #[test]
+    fn a_conversation_is_remembered_with_neighbouring_chunks_as_one() {
+        let memory = remembered();
+        assert_eq!(memory.told(), "user: hello\nagent: good day");
+        assert_eq!(memory.history.len(), 3);
+    }
+
+    #[test]
+    fn a_history_may_be_told_otherwise() {
+        let memory = remembered();
+        assert_eq!(memory.replay(false), memory.history);
+        let other = memory.replay(true);
+        assert_eq!(other[2]["title"], "exec_command");
+        assert_eq!(other[2].get("kind"), None);
+        assert_eq!(other[..2], memory.history[..2]);
+    }
+
+    #[test]
+    fn a_stored_session_comes_back_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store(Some(folder.path().join("sessions")));
+        let memory = remembered();
+        store.save(&memory).unwrap();
+        assert_eq!(store.load(&memory.id), Some(memory.clone()));
+        assert_eq!(store.all(), vec![memory.clone()]);
+        store.delete(&memory.id);
+        assert_eq!(store.load(&memory.id), None);
+    }
+
+    #[test]
+    fn a_session_never_lies_outside_the_store() {
+        let store = Store(Some("/store".into()));
+        for id in ["../x", "", "a/b", "a.json", "/etc/passwd"] {
+            assert_eq!(store.file(id), None, "{id}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! An agent without a model that speaks the Agent Client Protocol, version 1, on its stdio: the program `acp-agent`
+//! ([`agent_program`] finds it).
+//!
+//! What it is like is its [`Character`], which the environment variable [`CHARACTER`] holds: JSON, or the path of a file
+//! with it. What it does is in the prompt. It trusts no client: what the protocol does not have is refused with -32602,
+//! what comes at the wrong time with -32600, and what cannot be answered is kept as a complaint, which the step
+//! `"complaints"` says and stderr shows.
+//!
+//! ```no_run
+//! use grove_testkit::acp::{CHARACTER, Can, Character, agent_program, prompt};
+//!
+//! let character = Character { asks_first: true, can: Can { resume: false, ..Can::default() }, ..Character::default() };
+//! let mut command = std::process::Command::new(agent_program());
+//! command.env(CHARACTER, character.to_json());
+//! let text = prompt(&serde_json::json!([{"tool": {"title": "touch x", "ask": true}}, {"say": "done"}]));
+//! ```
+//!
+//! # Characters
+//!
+//! Each field of [`Character`] is a switch, and all are off: `{}` is an agent that behaves well and can do everything.
+//! Each of the ways in which real agents differ has one. A test of such a way sets its switch and nothing else.
+//!
+//! With a `store`, sessions are kept there, one file each, so that another process can list, load, resume, fork and
+//! delete them. They are written when a prompt comes, when its turn ends and when the agent does; `kill -9` in the
+//! middle of a turn costs what was said in it.
+//!
+//! # Scripts
+//!
+//! A prompt whose last text begins with `acp:` carries a JSON array of steps. Any other is answered with
+//! `You said: ` and its text, a word at a time. Steps are done one after the other; at the end the turn ends with
+//! `end_turn`. A cancelled turn ends before the next step and in the middle of those that wait, with `cancelled`; a
+//! question that was asked is waited for even then, since a client owes its answer.
+//!
+//! Steps that ask something say what came of it, on a line of its own: `read: …`, `permission: allow_once`, or with an
+//! error `read: error -32002 …`.
+//!
+//! | step | what it does |
+//! |---|---|
+//! | `{"say": "text"}` | a chunk of the answer |
+//! | `{"say": {"text": "text", "chunks": 4, "delay_ms": 5, "repeat": 2}}` | the same in pieces, with a pause before each but the first; `pieces` and `delay` are understood too |
+//! | `{"think": "text"}` | a chunk of thought; it has the same long form |
+//! | `{"stream": {"count": 100, "per_second": 50}}` | numbered chunks `7:1789000000000000;`, each with the microseconds since 1970 at which it was said |
+//! | `{"tool": {"title": "touch x", "kind": "execute", "input": {"command": "touch x"}, "output": "ok", "ask": true, "fails": false, "takes_ms": 10, "id": "c1"}}` | a tool call from its beginning to its end, in the character's own way; everything may be left out |
+//! | `{"tool_call": {"toolCallId": "c", "title": "t"}}` | an update `tool_call`, as it is |
+//! | `{"tool_update": {"toolCallId": "c", "status": "completed"}}` | an update `tool_call_update`, as it is |
+//! | `{"ask": {"tool_call": {"toolCallId": "c"}, "options": []}}` | a permission request; without options, those of the character |
+//! | `{"plan": [{"content": "c", "priority": "high", "status": "pending"}]}` | a plan |
+//! | `{"commands": [{"name": "n", "description": "d"}]}` | the commands that there are |
+//! | `{"mode": "plan"}` | the agent has switched to another mode |
+//! | `{"config": {"model": "large"}}` | options have other values; an array is all options as they are from now on |
+//! | `{"usage": {"used": 10, "size": 1000, "cost": {"amount": 0.1, "currency": "USD"}}}` | an update `usage_update` |
+//! | `{"info": {"title": "A title"}}` | an update `session_info_update` |
+//! | `{"notice": {"severity": "warning", "title": "t", "description": "d"}}` | an update `notice` |
+//! | `{"update": {"sessionUpdate": "of_tomorrow"}}` | any update |
+//! | `{"later": {"delay_ms": 100, "update": {"sessionUpdate": "session_info_update", "title": "t"}}}` | an update that comes by itself, after the turn if it is over by then; it is not remembered |
+//! | `{"raw": {"jsonrpc": "2.0", "method": "m"}}` | any line; a string need not be JSON |
+//! | `{"request": {"method": "m", "params": {}}}` | any request, as it is |
+//! | `{"read": {"path": "/x", "line": 1, "limit": 2}}` | `fs/read_text_file` |
+//! | `{"write": {"path": "/x", "content": "c"}}` | `fs/write_text_file` |
+//! | `{"terminal": {"create": {"command": "ls", "args": []}, "kill_after_ms": 100, "leave": false}}` | a terminal: created, waited for, read, released; a cancelled turn kills its command |
+//! | `{"elicit": {"mode": "form", "message": "m", "requestedSchema": {"type": "object", "properties": {}}}}` | `elicitation/create` |
+//! | `{"sleep": 100}` | nothing, for so many milliseconds |
+//! | `"hang"` | nothing, until the turn is cancelled |
+//! | `{"crash": {"code": 3}}` | the process ends |
+//! | `{"crash": {"signal": 9}}` | the same by a signal |
+//! | `{"stderr": "text"}` | a line on stderr |
+//! | `{"fail": {"code": -32603, "message": "m", "data": {}}}` | the prompt is answered with an error |
+//! | `{"stop": "refusal"}` | the turn ends with another reason |
+//! | `{"stop": {"reason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {}}}` | the same with more |
+//! | `{"spawn": {"seconds": 60, "holds_stdout": true}}` | leaves a process behind in the agent's group, and says its number: `spawned: 4711` |
+//! | `"echo_history"` | says the texts of the session from before this prompt: `user: …`, `agent: …`, one a line |
+//! | `"cwd"` | says the session's folder and the process's |
+//! | `{"env": "HOME"}` | says an environment variable: `env: HOME is /root`, `env: HOME is not set` |
+//! | `"client"` | says what the client told of itself in `initialize` |
+//! | `"settings"` | says mode, model and options: `settings: {"mode":…,"model":…,"options":{…}}` |
+//! | `"complaints"` | says what the client did wrong so far: `complaints: none` |
+
+mod agent;
+mod character;
+mod check;
+mod memory;
+mod peer;
+mod program;
+mod script;
+mod turn;
+
+pub use agent::{ALONE, run};
+pub use character::{CHARACTER, Can, Character, CharacterError, CrashOn, Fault, Offer, Takes};
+pub use program::agent_program;
+pub use script::{PREFIX, prompt};

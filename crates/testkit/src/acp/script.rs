@@ -1,0 +1,282 @@
+//! What a prompt makes an agent do.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::character::Fault;
+
+/// What a prompt with a script begins with.
+pub const PREFIX: &str = "acp:";
+
+/// The most that one step may say, repetitions included.
+const LONGEST: usize = 48 << 20;
+/// The most chunks of one step.
+const MOST_CHUNKS: u64 = 10_000_000;
+
+/// The prompt that makes the agent do these steps.
+pub fn prompt(steps: &Value) -> String {
+    format!("{PREFIX}{steps}")
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Step {
+    Say(#[serde(deserialize_with = "words")] Words),
+    Think(#[serde(deserialize_with = "words")] Words),
+    Stream(Stream),
+    Tool(Tool),
+    ToolCall(Value),
+    ToolUpdate(Value),
+    Ask(Ask),
+    Plan(Value),
+    Commands(Value),
+    Mode(String),
+    Config(Value),
+    Usage(Value),
+    Info(Value),
+    Notice(Value),
+    Update(Value),
+    Later(Later),
+    Raw(Value),
+    Request(Request),
+    Read(Value),
+    Write(Value),
+    Terminal(Terminal),
+    Elicit(Value),
+    Sleep(u64),
+    Hang,
+    Crash(Crash),
+    Stderr(String),
+    Fail(Fault),
+    Stop(#[serde(deserialize_with = "stop")] Stop),
+    Spawn(Spawn),
+    EchoHistory,
+    Cwd,
+    Env(String),
+    Client,
+    Settings,
+    Complaints,
+}
+
+/// Text in pieces, with a pause before each but the first.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Words {
+    pub(super) text: String,
+    #[serde(default = "one", alias = "pieces")]
+    pub(super) chunks: usize,
+    #[serde(default, alias = "delay")]
+    pub(super) delay_ms: u64,
+    /// How often the text stands there.
+    #[serde(default = "one")]
+    pub(super) repeat: usize,
+}
+
+/// Numbered chunks at an even pace: `7:1789000000000000;` is the seventh, and the microseconds since 1970 at which it
+/// was said.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stream {
+    pub(super) count: u64,
+    pub(super) per_second: f64,
+}
+
+/// A tool call from its beginning to its end, as the character does it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tool {
+    pub(super) id: Option<String>,
+    #[serde(default = "shell")]
+    pub(super) title: String,
+    #[serde(default = "execute")]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(default)]
+    pub(super) output: String,
+    #[serde(default)]
+    pub(super) fails: bool,
+    /// Whether it asks first, where the character does not decide it.
+    #[serde(default)]
+    pub(super) ask: bool,
+    /// How long it runs.
+    #[serde(default)]
+    pub(super) takes_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ask {
+    pub(super) tool_call: Value,
+    /// The character's, where none are given.
+    #[serde(default)]
+    pub(super) options: Vec<Value>,
+}
+
+/// An update that comes by itself, whether the turn is still running or not.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Later {
+    pub(super) delay_ms: u64,
+    pub(super) update: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    pub(super) method: String,
+    #[serde(default)]
+    pub(super) params: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Terminal {
+    /// As the protocol has it, but for the session.
+    pub(super) create: Value,
+    /// After so long the command is killed.
+    #[serde(default)]
+    pub(super) kill_after_ms: Option<u64>,
+    /// It is left for the client to tidy up.
+    #[serde(default)]
+    pub(super) leave: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Crash {
+    Code(i32),
+    Signal(i32),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stop {
+    pub(super) reason: String,
+    #[serde(default)]
+    pub(super) usage: Option<Value>,
+    #[serde(default, rename = "_meta")]
+    pub(super) meta: Option<Value>,
+}
+
+/// A process that the agent leaves behind in its group.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Spawn {
+    #[serde(default = "minute")]
+    pub(super) seconds: u64,
+    /// It keeps the agent's stdout open.
+    #[serde(default)]
+    pub(super) holds_stdout: bool,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn minute() -> u64 {
+    60
+}
+
+fn shell() -> String {
+    "shell".to_owned()
+}
+
+fn execute() -> String {
+    "execute".to_owned()
+}
+
+/// A plain string says it at once.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Short<T> {
+    Plain(String),
+    Whole(T),
+}
+
+fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
+    Ok(match Short::deserialize(from)? {
+        Short::Plain(text) => Words { text, chunks: 1, delay_ms: 0, repeat: 1 },
+        Short::Whole(words) => words,
+    })
+}
+
+fn stop<'de, D: Deserializer<'de>>(from: D) -> Result<Stop, D::Error> {
+    Ok(match Short::deserialize(from)? {
+        Short::Plain(reason) => Stop { reason, usage: None, meta: None },
+        Short::Whole(stop) => stop,
+    })
+}
+
+/// The steps of a script; the error says what is wrong with it.
+pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
+    let steps: Vec<Value> = serde_json::from_str(script).map_err(|error| format!("the script is no array: {error}"))?;
+    let step = |(n, step): (usize, Value)| {
+        let step = serde_json::from_value(step).map_err(|error| format!("step {}: {error}", n + 1))?;
+        match &step {
+            Step::Say(words) | Step::Think(words) if words.text.len().saturating_mul(words.repeat) > LONGEST => {
+                Err(format!("step {}: at most {LONGEST} bytes are said", n + 1))
+            }
+            Step::Stream(stream) if stream.count > MOST_CHUNKS || !(0.001..=1e6).contains(&stream.per_second) => {
+                Err(format!("step {}: at most {MOST_CHUNKS} chunks, at 0.001 to 1000000 a second", n + 1))
+            }
+            _ => Ok(step),
+        }
+    };
+    steps.into_iter().enumerate().map(step).collect()
+}
+
+impl Words {
+    /// The text in near-equal pieces, cut between characters; at least one piece.
+    pub(super) fn pieces(&self) -> Vec<String> {
+        let text = self.text.repeat(self.repeat);
+        let count = text.chars().count();
+        let pieces = self.chunks.clamp(1, count.max(1));
+        let mut chars = text.chars();
+        (0..pieces).map(|n| chars.by_ref().take(count * (n + 1) / pieces - count * n / pieces).collect()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_step_reads_as_it_is_documented() {
+        // The page on scripts is what people write by.
+        let page = include_str!("mod.rs");
+        let rows: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("//! | `")).collect();
+        let steps = rows.iter().filter_map(|row| row.split('`').next()).filter(|step| step.starts_with(['{', '"']));
+        let mut read = 0;
+        for step in steps {
+            let whole = format!("[{step}]");
+            parse(&whole).unwrap_or_else(|error| panic!("{step}: {error}"));
+            read += 1;
+        }
+        assert!(read > 30, "only {read} steps are documented");
+    }
+
+    #[test]
+    fn a_step_that_nobody_knows_is_named() {
+        let error = parse(r#"[{"say":"a"},{"sya":"b"}]"#).unwrap_err();
+        assert!(error.starts_with("step 2: ") && error.contains("sya"), "{error}");
+    }
+
+    #[test]
+    fn no_text_is_lost_in_pieces() {
+        for chunks in 1..12 {
+            let words = Words { text: "größer".to_owned(), chunks, delay_ms: 0, repeat: 1 };
+            let pieces = words.pieces();
+            assert_eq!(pieces.concat(), "größer");
+            assert_eq!(pieces.len(), chunks.min(6));
+        }
+    }
+
+    #[test]
+    fn a_step_says_no_more_than_the_bound() {
+        let script = json!([{"say": {"text": "x".repeat(1024), "repeat": 1 << 20}}]).to_string();
+        assert!(parse(&script).unwrap_err().contains("at most"));
+    }
+}

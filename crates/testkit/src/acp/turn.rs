@@ -1,0 +1,529 @@
+//! A turn: a thread that does its steps one after the other.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_client_protocol_schema::v1 as acp;
+use serde_json::{Map, Value, json};
+
+use super::agent::{Agent, Session};
+use super::character::{Character, Fault, Offer, Takes};
+use super::check;
+use super::memory::{self, chunk};
+use super::peer::{Answer, Cancelled, INTERNAL, INVALID_PARAMS, NO_METHOD, Wait, lock};
+use super::script::{self, Ask, Later, PREFIX, Step, Stop, Stream, Terminal, Tool, Words};
+
+/// How long a cancelled permission may be ahead of the cancellation.
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// What a client said in a prompt.
+pub(super) struct Heard {
+    /// All texts, one below the other.
+    pub(super) text: String,
+    /// The last text, which may be a script.
+    last: String,
+    /// What else there was.
+    others: Vec<&'static str>,
+}
+
+impl Heard {
+    pub(super) fn of(blocks: &[acp::ContentBlock], character: &Character) -> Result<Self, Fault> {
+        let mut heard = Self { text: String::new(), last: String::new(), others: Vec::new() };
+        for block in blocks {
+            let (name, needs) = match block {
+                acp::ContentBlock::Text(text) => {
+                    if !heard.text.is_empty() {
+                        heard.text.push('\n');
+                    }
+                    heard.text.push_str(&text.text);
+                    heard.last.clone_from(&text.text);
+                    continue;
+                }
+                acp::ContentBlock::ResourceLink(_) => ("resource_link", None),
+                acp::ContentBlock::Image(_) => ("image", Some(Takes::Image)),
+                acp::ContentBlock::Audio(_) => ("audio", Some(Takes::Audio)),
+                acp::ContentBlock::Resource(_) => ("resource", Some(Takes::EmbeddedContext)),
+                _ => return Err(Fault::new(INVALID_PARAMS, "a content that this agent does not know")),
+            };
+            if needs.is_some_and(|needs| !character.takes.contains(&needs)) {
+                return Err(Fault::new(INVALID_PARAMS, format!("this agent takes no {name}")));
+            }
+            heard.others.push(name);
+        }
+        if blocks.is_empty() {
+            return Err(Fault::new(INVALID_PARAMS, "an empty prompt"));
+        }
+        Ok(heard)
+    }
+
+    pub(super) fn steps(&self) -> Result<Vec<Step>, Fault> {
+        if let Some(script) = self.last.strip_prefix(PREFIX) {
+            return script::parse(script).map_err(|problem| Fault::new(INVALID_PARAMS, problem));
+        }
+        let mut answer = format!("You said: {}", self.text);
+        if !self.others.is_empty() {
+            answer.push_str(&format!(" (with {})", self.others.join(", ")));
+        }
+        let chunks = self.text.split_whitespace().count().max(1);
+        Ok(vec![Step::Say(Words { text: answer, chunks, delay_ms: 0, repeat: 1 })])
+    }
+}
+
+/// A running turn.
+pub(super) struct Turn {
+    agent: Arc<Agent>,
+    session: Arc<Session>,
+    wait: Arc<Wait>,
+    /// What was said in the session before.
+    before: String,
+    /// Tool calls that have not ended.
+    open: BTreeSet<String>,
+}
+
+/// Why no further step is done.
+enum End {
+    Stop(Box<Stop>),
+    Fail(Fault),
+    Cancelled,
+}
+
+impl From<Cancelled> for End {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// What a person said to a tool call.
+enum Leave {
+    Allowed,
+    Rejected,
+}
+
+impl Turn {
+    pub(super) fn new(agent: Arc<Agent>, session: Arc<Session>, wait: Arc<Wait>, before: String) -> Self {
+        Self { agent, session, wait, before, open: BTreeSet::new() }
+    }
+
+    /// Does the steps, and gives the answer to the prompt.
+    pub(super) fn run(mut self, steps: Vec<Step>) -> Answer {
+        let ended = self.begin().and_then(|()| {
+            steps.into_iter().try_for_each(|step| {
+                self.wait.go_on()?;
+                self.step(step)
+            })
+        });
+        match ended {
+            Ok(()) => Ok(json!({"stopReason": "end_turn"})),
+            Err(End::Stop(stop)) => {
+                let mut response = json!({"stopReason": stop.reason});
+                for (name, value) in [("usage", stop.usage), ("_meta", stop.meta)] {
+                    if let Some(value) = value {
+                        response[name] = value;
+                    }
+                }
+                Ok(response)
+            }
+            Err(End::Fail(fault)) => Err(fault),
+            Err(End::Cancelled) => {
+                self.let_go();
+                Ok(json!({"stopReason": "cancelled"}))
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), End> {
+        if !self.agent.character.unknown_request {
+            return Ok(());
+        }
+        self.agent.peer.notify("craft/suggestion", &json!({"sessionId": self.session.id, "suggestion": "go on"}));
+        match self.request("craft/drainMidTurnQueue", json!({})) {
+            Err(fault) if fault.code == NO_METHOD => Ok(()),
+            other => {
+                let problem = format!("craft/drainMidTurnQueue was answered with {other:?}");
+                self.agent.peer.complain(problem.clone());
+                Err(End::Fail(Fault::new(INTERNAL, problem)))
+            }
+        }
+    }
+
+    fn step(&mut self, step: Step) -> Result<(), End> {
+        match step {
+            Step::Say(words) => self.words("agent_message_chunk", &words)?,
+            Step::Think(words) => self.words("agent_thought_chunk", &words)?,
+            Step::Stream(stream) => self.stream(&stream)?,
+            Step::Tool(tool) => self.tool(tool)?,
+            Step::ToolCall(update) => self.update(named("tool_call", update)),
+            Step::ToolUpdate(update) => self.update(named("tool_call_update", update)),
+            Step::Ask(ask) => self.ask(ask)?,
+            Step::Plan(plan) => self.update(listed("plan", "entries", plan)),
+            Step::Commands(commands) => {
+                self.update(listed("available_commands_update", "availableCommands", commands));
+            }
+            Step::Mode(mode) => {
+                lock(&self.session.memory).mode = Some(mode.clone());
+                self.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": mode}));
+            }
+            Step::Config(config) => self.config(config),
+            Step::Usage(usage) => self.update(named("usage_update", usage)),
+            Step::Info(info) => {
+                if let Some(title) = info["title"].as_str() {
+                    lock(&self.session.memory).title = Some(title.to_owned());
+                }
+                self.update(named("session_info_update", info));
+            }
+            Step::Notice(notice) => self.update(named("notice", notice)),
+            Step::Update(update) => self.update(update),
+            Step::Later(later) => self.later(later),
+            // A string is a line that need not be JSON.
+            Step::Raw(Value::String(line)) => self.agent.peer.line(line),
+            Step::Raw(line) => self.agent.peer.line(line.to_string()),
+            Step::Request(request) => {
+                let asked = self.agent.peer.ask(&request.method, &request.params, &self.wait);
+                let answer = self.wait.answer(&asked);
+                self.report(&request.method, answer);
+            }
+            Step::Read(params) => {
+                let answer = self.request("fs/read_text_file", params);
+                self.report("read", answer.map(|result| result["content"].clone()));
+            }
+            Step::Write(params) => {
+                let answer = self.request("fs/write_text_file", params);
+                self.report("write", answer.map(|_| json!("done")));
+            }
+            Step::Terminal(terminal) => self.terminal(terminal)?,
+            Step::Elicit(params) => {
+                let answer = self.request("elicitation/create", params);
+                let checked =
+                    answer.and_then(|answer| check::read::<acp::CreateElicitationResponse>(&answer).map(|_| answer));
+                self.report("elicitation", checked);
+            }
+            Step::Sleep(milliseconds) => self.wait.sleep(Duration::from_millis(milliseconds))?,
+            Step::Hang => return Err(self.wait.forever().into()),
+            Step::Crash(how) => self.agent.crash(how),
+            Step::Stderr(text) => {
+                use std::io::Write;
+                writeln!(std::io::stderr(), "{text}").ok();
+            }
+            Step::Fail(fault) => {
+                self.wait.sleep(Duration::from_millis(self.agent.character.retries_for))?;
+                return Err(End::Fail(fault));
+            }
+            Step::Stop(stop) => return Err(End::Stop(Box::new(stop))),
+            Step::Spawn(spawn) => {
+                let stdout = if spawn.holds_stdout { Stdio::inherit() } else { Stdio::null() };
+                let mut command = Command::new("sleep");
+                command.arg(spawn.seconds.to_string()).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
+                match command.spawn() {
+                    Ok(child) => {
+                        self.say(&format!("spawned: {}\n", child.id()));
+                        // Somebody has to wait for it, should it end first.
+                        std::thread::spawn(move || {
+                            let mut child = child;
+                            child.wait().ok();
+                        });
+                    }
+                    Err(error) => return Err(End::Fail(Fault::new(INTERNAL, format!("nothing is spawned: {error}")))),
+                }
+            }
+            Step::EchoHistory => self.say(&format!("history:\n{}\n", self.before)),
+            Step::Cwd => {
+                let session = lock(&self.session.memory).cwd.display().to_string();
+                let process = std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default();
+                self.say(&format!("cwd: {session}\nprocess: {process}\n"));
+            }
+            Step::Env(name) => {
+                let value =
+                    std::env::var(&name).map_or_else(|_| "is not set".to_owned(), |value| format!("is {value}"));
+                self.say(&format!("env: {name} {value}\n"));
+            }
+            Step::Client => self.say(&format!("client: {}\n", self.agent.client())),
+            Step::Settings => {
+                let settings = {
+                    let memory = lock(&self.session.memory);
+                    json!({"mode": memory.mode, "model": memory.model, "options": memory.chosen})
+                };
+                self.say(&format!("settings: {settings}\n"));
+            }
+            Step::Complaints => {
+                let complaints = self.agent.peer.complaints();
+                let complaints = if complaints.is_empty() { "none".to_owned() } else { complaints.join("; ") };
+                self.say(&format!("complaints: {complaints}\n"));
+            }
+        }
+        Ok(())
+    }
+
+    fn words(&mut self, kind: &str, words: &Words) -> Result<(), End> {
+        for (n, piece) in words.pieces().iter().enumerate() {
+            if n > 0 {
+                self.wait.sleep(Duration::from_millis(words.delay_ms))?;
+            }
+            self.update(chunk(kind, piece));
+        }
+        if self.agent.character.empty_chunks {
+            self.update(chunk(kind, ""));
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, stream: &Stream) -> Result<(), End> {
+        let began = Instant::now();
+        for number in 1..=stream.count {
+            self.wait.until(began + Duration::from_secs_f64((number - 1) as f64 / stream.per_second))?;
+            self.say(&format!("{number}:{};", memory::now().as_micros()));
+        }
+        Ok(())
+    }
+
+    fn tool(&mut self, tool: Tool) -> Result<(), End> {
+        let character = self.agent.character.clone();
+        let call = tool.id.unwrap_or_else(|| {
+            let mut memory = lock(&self.session.memory);
+            memory.calls += 1;
+            format!("call-{}", memory.calls)
+        });
+        let input = if tool.input.is_null() { json!({"command": tool.title}) } else { tool.input };
+        let whole = json!({
+            "toolCallId": call, "title": tool.title, "kind": tool.kind, "status": "pending", "rawInput": input,
+        });
+        let asks = !character.asks_nothing && (tool.ask || character.asks_always);
+        let mut leave = Leave::Allowed;
+        if asks && (character.asks_first || character.never_tool_call) {
+            leave = self.may_run(&whole)?;
+        }
+        if !character.never_tool_call {
+            let mut first = whole.clone();
+            if character.bare_first_call {
+                first["title"] = json!("Terminal");
+                first["rawInput"] = json!({});
+                first["content"] = json!([]);
+            }
+            self.update(named("tool_call", first));
+        }
+        if character.bare_first_call {
+            self.tool_update(json!({"toolCallId": call, "title": tool.title, "rawInput": input}));
+        }
+        if asks && !character.asks_first && !character.never_tool_call {
+            leave = self.may_run(&whole)?;
+        }
+        if matches!(leave, Leave::Rejected) {
+            let content = text_content("The person said no.");
+            self.tool_update(json!({"toolCallId": call, "status": "failed", "content": content}));
+            return Ok(());
+        }
+        let mut running = json!({"toolCallId": call, "title": tool.title});
+        if !character.no_status {
+            running["status"] = json!("in_progress");
+        }
+        self.tool_update(running);
+        self.wait.sleep(Duration::from_millis(tool.takes_ms))?;
+        let status = if tool.fails { "failed" } else { "completed" };
+        let output = json!({"toolCallId": call, "content": text_content(&tool.output), "rawOutput": tool.output});
+        if character.no_status {
+            self.tool_update(output);
+            self.tool_update(json!({"toolCallId": call, "status": status}));
+        } else {
+            let mut output = output;
+            output["status"] = json!(status);
+            self.tool_update(output);
+        }
+        Ok(())
+    }
+
+    /// Asks for leave, unless it was given or denied for good.
+    fn may_run(&mut self, call: &Value) -> Result<Leave, End> {
+        let kind = call["kind"].as_str().unwrap_or_default().to_owned();
+        if let Some(allowed) = lock(&self.session.memory).allowed.get(&kind) {
+            return Ok(if allowed == &json!(true) { Leave::Allowed } else { Leave::Rejected });
+        }
+        let offered = self.agent.character.offered();
+        let options: Vec<Value> = offered.iter().copied().map(option).collect();
+        let chosen = match self.permission(call.clone(), &options)? {
+            Ok(chosen) => chosen,
+            Err(fault) => return Err(End::Fail(fault)),
+        };
+        let Some(chosen) = Offer::ALL.into_iter().find(|offer| offer.word() == chosen) else {
+            return Ok(Leave::Rejected);
+        };
+        let remember = |allowed: bool| drop(lock(&self.session.memory).allowed.insert(kind.clone(), json!(allowed)));
+        Ok(match chosen {
+            Offer::AllowOnce => Leave::Allowed,
+            Offer::RejectOnce => Leave::Rejected,
+            Offer::AllowAlways => {
+                remember(true);
+                Leave::Allowed
+            }
+            Offer::RejectAlways => {
+                remember(false);
+                Leave::Rejected
+            }
+        })
+    }
+
+    fn ask(&mut self, ask: Ask) -> Result<(), End> {
+        let own = || self.agent.character.offered().iter().copied().map(option).collect();
+        let options = if ask.options.is_empty() { own() } else { ask.options };
+        let answer = self.permission(ask.tool_call, &options)?;
+        self.report("permission", answer.map(Value::from));
+        Ok(())
+    }
+
+    /// Which of the options was chosen.
+    fn permission(&mut self, call: Value, options: &[Value]) -> Result<Result<String, Fault>, End> {
+        self.open.extend(call["toolCallId"].as_str().map(ToOwned::to_owned));
+        let asked = self.request("session/request_permission", json!({"toolCall": call, "options": options}));
+        let read = asked.and_then(|answer| check::read::<acp::RequestPermissionResponse>(&answer));
+        let chosen = match read.map(|answer| answer.outcome) {
+            Ok(acp::RequestPermissionOutcome::Selected(selected)) => selected.option_id.0.to_string(),
+            Ok(_) => {
+                // The cancellation itself may be on its way.
+                self.wait.sleep(AHEAD)?;
+                self.agent.peer.complain("a permission was cancelled, and its turn was not");
+                return Ok(Err(Fault::new(INVALID_PARAMS, "cancelled")));
+            }
+            Err(fault) => return Ok(Err(fault)),
+        };
+        if !options.iter().any(|option| option["optionId"] == *chosen) {
+            self.agent.peer.complain(format!("{chosen} was chosen, and not offered"));
+            return Ok(Err(Fault::new(INVALID_PARAMS, format!("{chosen} was not offered"))));
+        }
+        Ok(Ok(chosen))
+    }
+
+    fn config(&mut self, config: Value) {
+        let options = match config {
+            // Values of some options, or all options as they are from now on.
+            Value::Object(values) => {
+                let mut memory = lock(&self.session.memory);
+                memory.chosen.extend(values);
+                memory.options(&self.agent.character)
+            }
+            options => options,
+        };
+        self.update(json!({"sessionUpdate": "config_option_update", "configOptions": options}));
+    }
+
+    fn later(&self, later: Later) {
+        let (agent, session) = (self.agent.clone(), self.session.id.clone());
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(later.delay_ms));
+            agent.update(&session, &later.update);
+        });
+    }
+
+    fn terminal(&mut self, terminal: Terminal) -> Result<(), End> {
+        let created = match self.request("terminal/create", terminal.create) {
+            Ok(created) => created["terminalId"].clone(),
+            Err(fault) => {
+                self.report("terminal", Err(fault));
+                return Ok(());
+            }
+        };
+        let named = json!({"terminalId": created});
+        let deadline = terminal.kill_after_ms.map(|time| Instant::now() + Duration::from_millis(time));
+        let asked = self.send("terminal/wait_for_exit", named.clone());
+        let exit = match self.wait.answer_by(&asked, deadline) {
+            Some(exit) => exit,
+            None => {
+                self.request("terminal/kill", named.clone()).ok();
+                self.wait.answer(&asked)
+            }
+        };
+        let output = self.request("terminal/output", named.clone());
+        if !terminal.leave {
+            self.request("terminal/release", named).ok();
+        }
+        self.wait.go_on()?;
+        let told = exit.and_then(|exit| {
+            let how = match (&exit["exitCode"], &exit["signal"]) {
+                (_, Value::String(signal)) => format!("signal {signal}"),
+                (code, _) => format!("exit {code}"),
+            };
+            Ok(json!(format!("{how}: {}", output?["output"].as_str().unwrap_or_default())))
+        });
+        self.report("terminal", told);
+        Ok(())
+    }
+
+    /// Tells what becomes of the calls of a turn that was cancelled.
+    fn let_go(&mut self) {
+        let character = &self.agent.character;
+        if character.no_last_update_on_cancel {
+            return;
+        }
+        let status = if character.cancelled_is_completed { "completed" } else { "failed" };
+        for call in std::mem::take(&mut self.open) {
+            self.tool_update(json!({"toolCallId": call, "status": status}));
+        }
+    }
+
+    /// Says what came of something, on a line of its own.
+    fn report(&mut self, what: &str, answer: Answer) {
+        let answer = match answer {
+            Ok(Value::String(text)) => text,
+            Ok(value) => value.to_string(),
+            Err(fault) => format!("error {} {}", fault.code, fault.message),
+        };
+        self.say(&format!("{what}: {answer}\n"));
+    }
+
+    fn say(&mut self, text: &str) {
+        self.update(chunk("agent_message_chunk", text));
+    }
+
+    fn tool_update(&mut self, update: Value) {
+        self.update(named("tool_call_update", update));
+    }
+
+    fn update(&mut self, update: Value) {
+        if let ("tool_call" | "tool_call_update", Some(call)) =
+            (update["sessionUpdate"].as_str().unwrap_or_default(), update["toolCallId"].as_str())
+        {
+            match update["status"].as_str() {
+                Some("completed" | "failed") => drop(self.open.remove(call)),
+                _ => drop(self.open.insert(call.to_owned())),
+            }
+        }
+        lock(&self.session.memory).said(&update);
+        self.agent.update(&self.session.id, &update);
+    }
+
+    /// Asks the client something of this session, and waits for the answer.
+    fn request(&self, method: &str, params: Value) -> Answer {
+        let asked = self.send(method, params);
+        self.wait.answer(&asked)
+    }
+
+    fn send(&self, method: &str, params: Value) -> String {
+        let mut params = match params {
+            Value::Object(params) => params,
+            _ => Map::new(),
+        };
+        params.entry("sessionId").or_insert_with(|| json!(self.session.id));
+        self.agent.peer.ask(method, &params.into(), &self.wait)
+    }
+}
+
+/// An update of a kind, whatever else it says.
+fn named(kind: &str, update: Value) -> Value {
+    let mut whole = json!({"sessionUpdate": kind});
+    if let (Value::Object(whole), Value::Object(update)) = (&mut whole, update) {
+        whole.extend(update);
+    }
+    whole
+}
+
+/// An update that is a list under a name; an object is taken as it is.
+fn listed(kind: &str, name: &str, list: Value) -> Value {
+    if list.is_object() { named(kind, list) } else { json!({"sessionUpdate": kind, name: list}) }
+}
+
+fn option(offer: Offer) -> Value {
+    json!({"optionId": offer.word(), "kind": offer.word(), "name": offer.word().replace('_', " ")})
+}
+
+fn text_content(text: &str) -> Value {
+    json!([{"type": "content", "content": {"type": "text", "text": text}}])
+}

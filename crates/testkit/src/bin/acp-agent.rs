@@ -1,0 +1,16 @@
+//! An agent that speaks ACP on its stdio and needs no model: `grove_testkit::acp` says what it does.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use grove_testkit::acp::{Character, run};
+
+fn main() -> ExitCode {
+    match Character::from_env() {
+        Ok(character) => run(character),
+        Err(error) => {
+            writeln!(std::io::stderr(), "acp-agent: {error}").ok();
+            ExitCode::from(2)
+        }
+    }
+}
