@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use grove_core::*;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 /// A kind of agent.
@@ -12,14 +13,37 @@ pub trait Agent: Send + Sync + 'static {
     /// How clients see this agent.
     fn info(&self) -> AgentInfo;
 
-    /// Starts the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile.
+    /// Opens the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile. An agent that
+    /// is a process need not start it before the first turn.
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError>;
 
-    /// Whether its sessions can go on with a turn that waited for a person when the host ended
-    /// ([`AgentSession::resume`]).
-    fn can_resume(&self) -> bool {
+    /// What can be set for a session before it begins, as far as that is known, and what is set if nobody chooses;
+    /// `None` where nothing can be.
+    fn settings(&self) -> Option<SessionConfig> {
+        None
+    }
+
+    /// Whether it changes files in the session's working directories by itself, so that two of them there are in each
+    /// other's way.
+    fn edits_files(&self) -> bool {
         false
     }
+
+    /// What of its turns goes on when the host ends in the middle of them ([`AgentSession::resume`]).
+    fn outlasts(&self) -> Outlasts {
+        Outlasts::Nothing
+    }
+}
+
+/// What of an agent's turns goes on when the host ends in the middle of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlasts {
+    /// They end with the host.
+    Nothing,
+    /// Those that waited for a person or a client.
+    Waiting,
+    /// All of them: the agent works on without the host.
+    Running,
 }
 
 /// An agent at work for one chat of a session.
@@ -30,9 +54,9 @@ pub trait AgentSession: Send + Sync + 'static {
     /// The host drops the future of a turn that was cancelled, after [`AgentSession::cancel`].
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError>;
 
-    /// Goes on with a turn that waited for a person when the host ended, and runs it to its end. Called only where the
-    /// agent can ([`Agent::can_resume`]); what was reported before is there already and is not reported again.
-    async fn resume(&self, _prompt: Prompt, _waiting: Vec<Waiting>, _turn: TurnSink) -> Result<(), AgentError> {
+    /// Goes on with a turn from before the host's start, and runs it to its end. Called only where the agent can
+    /// ([`Agent::outlasts`]); what was reported before is there already and is not reported again.
+    async fn resume(&self, _prompt: Prompt, _from: Resumption, _turn: TurnSink) -> Result<(), AgentError> {
         Err(AgentError::Turn("this agent cannot go on with a turn".to_owned()))
     }
 
@@ -45,11 +69,28 @@ pub trait AgentSession: Send + Sync + 'static {
     /// A person has something to say to the running turn.
     async fn steer(&self, _turn: &TurnId, _message: Message) {}
 
+    /// A person has changed these settings of the session. What the agent makes of it, it reports.
+    async fn configure(&self, _values: Extra) {}
+
+    /// Everything up to this mark is stored: the agent need not keep it for another host.
+    fn stored(&self, _mark: &Mark) {}
+
     /// The turn was cancelled: whatever works for it elsewhere is to stop.
     async fn cancel(&self, turn: &TurnId);
 
-    /// The chat is gone: the agent lets go of what it holds for it.
-    async fn close(&self);
+    /// The agent lets go of what it holds for the chat.
+    async fn close(&self, _why: Closing) {}
+}
+
+/// Why an agent is not needed any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// The chat is gone for good.
+    Removed,
+    /// The host stops. A turn that can go on without it does.
+    HostStops,
+    /// The conversation goes on from elsewhere, and begins anew for the agent.
+    Replaced,
 }
 
 /// What an agent is told when a chat opens.
@@ -59,6 +100,12 @@ pub struct OpenSession {
     pub chat: ChatId,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
+    /// How the agent called this conversation ([`AgentEvent::KnownAs`]), where there was one before.
+    pub known_as: Option<String>,
+    /// The session's settings, as they were chosen.
+    pub settings: Extra,
+    /// Where to report what belongs to no turn.
+    pub reports: ChatSink,
 }
 
 /// What a turn begins with.
@@ -69,6 +116,8 @@ pub struct Prompt {
     pub model: Option<ModelId>,
     /// Tools that clients would run.
     pub client_tools: Vec<OfferedTool>,
+    /// What was said before, for an agent that has forgotten it: the newest turns, oldest first.
+    pub history: Vec<Arc<Turn>>,
 }
 
 /// A tool, and the client that runs it.
@@ -76,6 +125,15 @@ pub struct Prompt {
 pub struct OfferedTool {
     pub client: ClientId,
     pub tool: ClientTool,
+}
+
+/// Where a turn stood when the host ended.
+#[derive(Debug, Default)]
+pub struct Resumption {
+    /// What it waits for.
+    pub waiting: Vec<Waiting>,
+    /// Up to where it was stored, where its agent marks its reports.
+    pub mark: Option<Mark>,
 }
 
 /// A question that was open when the host ended, and where its answer will come from.
@@ -96,6 +154,20 @@ pub enum Awaits {
     Question(oneshot::Receiver<InputResponse>),
 }
 
+/// Up to where an agent's words have been dealt with. It is stored together with what came of them, so that a host that
+/// comes back goes on exactly there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Which of the agent's processes said the frames: numbers begin anew with each. 0 is none.
+    #[serde(default)]
+    pub process: u64,
+    /// All frames up to this one have been dealt with,
+    pub frame: u64,
+    /// but for these, which still want an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<u64>,
+}
+
 /// Why an agent could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -103,6 +175,10 @@ pub enum AgentError {
     Start(String),
     #[error("{0}")]
     Turn(String),
+    #[error("the agent ended in the middle of the turn: {0}")]
+    Died(String),
+    #[error("the host ended in the middle of the turn, and its agent with it: {0}")]
+    Interrupted(String),
     #[error("the script cannot be run: {0}")]
     Script(String),
     #[error("the turn is over")]
@@ -115,6 +191,8 @@ impl AgentError {
         let kind = match self {
             AgentError::Start(_) => "agentStart",
             AgentError::Turn(_) => "agent",
+            AgentError::Died(_) => "agentDied",
+            AgentError::Interrupted(_) => "interrupted",
             AgentError::Script(_) => "script",
             AgentError::TurnOver => "turnOver",
         };
@@ -122,25 +200,26 @@ impl AgentError {
     }
 }
 
-/// What happens in a turn, as the agent tells it.
+/// What an agent has to say, in the order in which it happened. It is stored whole or not at all.
+#[derive(Debug)]
+pub struct Report {
+    pub chat: ChatId,
+    /// The turn that it belongs to, where it belongs to one.
+    pub turn: Option<TurnId>,
+    pub events: Vec<AgentEvent>,
+    /// Up to where the agent's words are dealt with when this is stored.
+    pub mark: Option<Mark>,
+}
+
+/// What happens, as the agent tells it.
 #[derive(Debug)]
 pub enum AgentEvent {
     /// More of the answer.
-    Text {
-        turn: TurnId,
-        content: String,
-    },
-    Reasoning {
-        turn: TurnId,
-        content: String,
-    },
-    ToolStarted {
-        turn: TurnId,
-        call: NewToolCall,
-    },
+    Text(String),
+    Reasoning(String),
+    ToolStarted(NewToolCall),
     /// The call's input is whole and it runs, or asks first.
     ToolReady {
-        turn: TurnId,
         call: ToolCallId,
         invocation_message: String,
         input: Option<String>,
@@ -149,52 +228,129 @@ pub enum AgentEvent {
         result: Option<oneshot::Sender<ToolResult>>,
     },
     ToolCompleted {
-        turn: TurnId,
         call: ToolCallId,
         result: ToolResult,
     },
+    /// What is new of a call, whether it was heard of before or not.
+    Tool(Box<ToolUpdate>),
     /// A structured piece of the answer.
     Body {
-        turn: TurnId,
         mime_type: String,
         body: Body,
     },
-    Usage {
-        turn: TurnId,
-        usage: Usage,
-    },
-    Title {
-        turn: TurnId,
-        title: String,
-    },
+    /// What the agent means to do, from now on.
+    Plan(Vec<PlanEntry>),
+    /// Something about the turn that a person should see.
+    Notice(String),
+    Usage(Usage),
     Asked {
-        turn: TurnId,
         request: Box<InputRequest>,
         answer: oneshot::Sender<InputResponse>,
     },
     /// The turn's last report: it has run to its end, or failed.
-    Ended {
-        turn: TurnId,
-        result: Result<(), ErrorInfo>,
+    Ended(Result<(), ErrorInfo>),
+    Title(String),
+    /// The commands that the agent understands, all of them.
+    Commands(Vec<AgentCommand>),
+    /// What can be set, as a JSON schema of an object, and what is.
+    Settings {
+        schema: Extra,
+        values: Extra,
     },
+    /// How the agent calls this conversation from now on.
+    KnownAs(String),
 }
 
 impl AgentEvent {
-    /// The turn this was reported for.
-    pub fn turn(&self) -> &TurnId {
+    /// Whether it is told of the session as a whole, and holds whatever becomes of the turn.
+    pub(crate) fn is_of_session(&self) -> bool {
         match self {
-            AgentEvent::Text { turn, .. }
-            | AgentEvent::Reasoning { turn, .. }
-            | AgentEvent::ToolStarted { turn, .. }
-            | AgentEvent::ToolReady { turn, .. }
-            | AgentEvent::ToolCompleted { turn, .. }
-            | AgentEvent::Body { turn, .. }
-            | AgentEvent::Usage { turn, .. }
-            | AgentEvent::Title { turn, .. }
-            | AgentEvent::Asked { turn, .. }
-            | AgentEvent::Ended { turn, .. } => turn,
+            AgentEvent::Commands(_) | AgentEvent::Settings { .. } | AgentEvent::Title(_) | AgentEvent::KnownAs(_) => {
+                true
+            }
+            AgentEvent::Text(_)
+            | AgentEvent::Reasoning(_)
+            | AgentEvent::ToolStarted(_)
+            | AgentEvent::ToolReady { .. }
+            | AgentEvent::ToolCompleted { .. }
+            | AgentEvent::Tool(_)
+            | AgentEvent::Body { .. }
+            | AgentEvent::Plan(_)
+            | AgentEvent::Notice(_)
+            | AgentEvent::Usage(_)
+            | AgentEvent::Asked { .. }
+            | AgentEvent::Ended(_) => false,
         }
     }
+}
+
+/// What is new of a tool call. What is not said stays as it was.
+#[derive(Debug)]
+pub struct ToolUpdate {
+    pub call: ToolCallId,
+    pub name: Option<String>,
+    pub kind: Option<ToolKind>,
+    /// What it does, in words.
+    pub title: Option<String>,
+    pub input: Option<String>,
+    pub stage: Option<ToolStage>,
+    /// All that it has put out so far.
+    pub output: Option<ToolGave>,
+    /// Its result as data.
+    pub structured: Option<Extra>,
+    /// What else is said of it; names that are not said stay.
+    pub extra: Option<Extra>,
+    /// It asks first.
+    pub permission: Option<PermissionAsked>,
+}
+
+impl ToolUpdate {
+    /// Nothing new of a call, but that it is there.
+    pub fn of(call: ToolCallId) -> Self {
+        Self {
+            call,
+            name: None,
+            kind: None,
+            title: None,
+            input: None,
+            stage: None,
+            output: None,
+            structured: None,
+            extra: None,
+            permission: None,
+        }
+    }
+}
+
+/// How far a tool call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolStage {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+}
+
+/// What a tool call puts out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolGave {
+    pub text: String,
+    pub pieces: Vec<Piece>,
+}
+
+/// What a tool call puts out beside text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A file as it was and as it is: without the first it is new, without the second it is gone.
+    Edit {
+        path: String,
+        before: Option<String>,
+        after: Option<String>,
+    },
+    Bytes {
+        mime_type: String,
+        bytes: Vec<u8>,
+    },
 }
 
 /// A permission asked for, and where its answer goes.
@@ -211,34 +367,63 @@ pub enum Body {
     Bytes(Vec<u8>),
 }
 
+/// Where the agent of a chat reports. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct ChatSink {
+    chat: ChatId,
+    reports: mpsc::Sender<Report>,
+}
+
+impl ChatSink {
+    /// The channel's capacity is how far an agent may run ahead of the host.
+    pub fn new(chat: ChatId, reports: mpsc::Sender<Report>) -> Self {
+        Self { chat, reports }
+    }
+
+    /// Where a turn of this chat reports.
+    pub fn turn(&self, turn: TurnId) -> TurnSink {
+        TurnSink { turn, chat: self.clone() }
+    }
+
+    /// Reports what belongs to no turn.
+    pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<Mark>) -> Result<(), AgentError> {
+        self.send(None, events, mark).await
+    }
+
+    async fn send(&self, turn: Option<TurnId>, events: Vec<AgentEvent>, mark: Option<Mark>) -> Result<(), AgentError> {
+        let report = Report { chat: self.chat.clone(), turn, events, mark };
+        self.reports.send(report).await.map_err(|_| AgentError::TurnOver)
+    }
+}
+
 /// Where a running turn reports.
 #[derive(Clone, Debug)]
 pub struct TurnSink {
     turn: TurnId,
-    events: mpsc::Sender<AgentEvent>,
+    chat: ChatSink,
 }
 
 impl TurnSink {
-    /// A sink for one turn. The channel's capacity is how far an agent may run ahead of the host.
-    pub fn new(turn: TurnId, events: mpsc::Sender<AgentEvent>) -> Self {
-        Self { turn, events }
-    }
-
     /// The turn that reports here.
     pub fn turn(&self) -> &TurnId {
         &self.turn
     }
 
+    /// Reports several things that are stored together, and up to where the agent's words are dealt with by them.
+    pub async fn report(&self, events: Vec<AgentEvent>, mark: Option<Mark>) -> Result<(), AgentError> {
+        self.chat.send(Some(self.turn.clone()), events, mark).await
+    }
+
     pub async fn text(&self, content: impl Into<String>) -> Result<(), AgentError> {
-        self.send(AgentEvent::Text { turn: self.turn.clone(), content: content.into() }).await
+        self.send(AgentEvent::Text(content.into())).await
     }
 
     pub async fn reasoning(&self, content: impl Into<String>) -> Result<(), AgentError> {
-        self.send(AgentEvent::Reasoning { turn: self.turn.clone(), content: content.into() }).await
+        self.send(AgentEvent::Reasoning(content.into())).await
     }
 
     pub async fn tool_started(&self, call: NewToolCall) -> Result<(), AgentError> {
-        self.send(AgentEvent::ToolStarted { turn: self.turn.clone(), call }).await
+        self.send(AgentEvent::ToolStarted(call)).await
     }
 
     /// The call runs; nobody is asked.
@@ -248,8 +433,7 @@ impl TurnSink {
         invocation_message: String,
         input: Option<String>,
     ) -> Result<(), AgentError> {
-        let turn = self.turn.clone();
-        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission: None, result: None }).await
+        self.send(AgentEvent::ToolReady { call, invocation_message, input, permission: None, result: None }).await
     }
 
     /// A client runs the call, and its result is awaited. The call was started with that client's name.
@@ -260,8 +444,8 @@ impl TurnSink {
         input: Option<String>,
     ) -> Result<ToolResult, AgentError> {
         let (result, completed) = oneshot::channel();
-        let (turn, result) = (self.turn.clone(), Some(result));
-        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission: None, result }).await?;
+        let result = Some(result);
+        self.send(AgentEvent::ToolReady { call, invocation_message, input, permission: None, result }).await?;
         completed.await.map_err(|_| AgentError::TurnOver)
     }
 
@@ -275,41 +459,39 @@ impl TurnSink {
     ) -> Result<Verdict, AgentError> {
         let (answer, answered) = oneshot::channel();
         let permission = Some(PermissionAsked { request, answer });
-        let turn = self.turn.clone();
-        self.send(AgentEvent::ToolReady { turn, call, invocation_message, input, permission, result: None }).await?;
+        self.send(AgentEvent::ToolReady { call, invocation_message, input, permission, result: None }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
 
     pub async fn tool_completed(&self, call: ToolCallId, result: ToolResult) -> Result<(), AgentError> {
-        self.send(AgentEvent::ToolCompleted { turn: self.turn.clone(), call, result }).await
+        self.send(AgentEvent::ToolCompleted { call, result }).await
     }
 
     pub async fn body(&self, mime_type: String, body: Body) -> Result<(), AgentError> {
-        self.send(AgentEvent::Body { turn: self.turn.clone(), mime_type, body }).await
+        self.send(AgentEvent::Body { mime_type, body }).await
     }
 
     pub async fn usage(&self, usage: Usage) -> Result<(), AgentError> {
-        self.send(AgentEvent::Usage { turn: self.turn.clone(), usage }).await
+        self.send(AgentEvent::Usage(usage)).await
     }
 
     pub async fn title(&self, title: String) -> Result<(), AgentError> {
-        self.send(AgentEvent::Title { turn: self.turn.clone(), title }).await
+        self.send(AgentEvent::Title(title)).await
     }
 
     /// Asks the person something, and waits for the answer.
     pub async fn ask(&self, request: InputRequest) -> Result<InputResponse, AgentError> {
         let (answer, answered) = oneshot::channel();
-        let request = Box::new(request);
-        self.send(AgentEvent::Asked { turn: self.turn.clone(), request, answer }).await?;
+        self.send(AgentEvent::Asked { request: Box::new(request), answer }).await?;
         answered.await.map_err(|_| AgentError::TurnOver)
     }
 
     /// Says how the turn ended; whoever runs the prompt calls it once, behind all other reports.
     pub async fn ended(&self, result: Result<(), ErrorInfo>) -> Result<(), AgentError> {
-        self.send(AgentEvent::Ended { turn: self.turn.clone(), result }).await
+        self.send(AgentEvent::Ended(result)).await
     }
 
     async fn send(&self, event: AgentEvent) -> Result<(), AgentError> {
-        self.events.send(event).await.map_err(|_| AgentError::TurnOver)
+        self.report(vec![event], None).await
     }
 }

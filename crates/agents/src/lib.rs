@@ -3,10 +3,13 @@
 //! # What this crate owns
 //!
 //! - [`Agent`]: a kind of agent, such as the scripted one. It describes itself and opens sessions.
-//! - [`AgentSession`]: an agent at work for one chat. Its required core is small: run a turn, stop a turn.
-//!   What only some agents can do will be capabilities beside it.
+//! - [`AgentSession`]: an agent at work for one chat. Its required core is small: run a turn, stop a turn, let go.
+//!   What only some agents can do is beside it and has an answer for those that cannot.
 //! - [`TurnSink`]: where a running turn reports what happens ([`AgentEvent`]) and asks the person. It is bounded,
-//!   so an agent runs no faster than the host can store what it says.
+//!   so an agent runs no faster than the host can store what it says. An agent whose process outlives the host marks
+//!   its reports ([`Mark`]), so that the next host knows up to where it was heard.
+//! - [`catalog`]: the agents that are known by name, and whether they are installed.
+//! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.
 //! - [`scripted`]: a deterministic agent for tests, demos and people without a model.
 //!
 //! # What it never does
@@ -17,28 +20,34 @@
 //! # Example
 //!
 //! ```
-//! use grove_agents::{Agent, AgentEvent, OpenSession, Prompt, TurnSink, scripted::ScriptedAgent};
-//! use grove_core::Message;
+//! use grove_agents::{Agent, AgentEvent, ChatSink, OpenSession, Prompt, scripted::ScriptedAgent};
+//! use grove_core::{Extra, Message};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let (sender, mut reports) = tokio::sync::mpsc::channel(16);
+//! let sink = ChatSink::new("main".into(), sender);
 //! let opening = OpenSession {
 //!     session: "s1".into(),
 //!     chat: "main".into(),
 //!     model: None,
 //!     working_directories: vec![],
+//!     known_as: None,
+//!     settings: Extra::new(),
+//!     reports: sink.clone(),
 //! };
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!
-//! let (events, mut reports) = tokio::sync::mpsc::channel(16);
-//! let sink = TurnSink::new("t1".into(), events);
 //! let message = Message::user(r#"script:[{"say":"hello"}]"#);
-//! let prompt = Prompt { message, model: None, client_tools: vec![] };
-//! session.prompt(prompt, sink).await.unwrap();
-//! assert!(matches!(reports.recv().await, Some(AgentEvent::Text { content, .. }) if content == "hello"));
+//! let prompt = Prompt { message, model: None, client_tools: vec![], history: vec![] };
+//! session.prompt(prompt, sink.turn("t1".into())).await.unwrap();
+//! let report = reports.recv().await.unwrap();
+//! assert!(matches!(&report.events[..], [AgentEvent::Text(said)] if said == "hello"));
 //! # });
 //! ```
 
+pub mod acp;
 mod agent;
+pub mod catalog;
 pub mod scripted;
 
 pub use agent::*;

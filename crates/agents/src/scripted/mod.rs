@@ -61,8 +61,8 @@ impl Agent for ScriptedAgent {
         Ok(Arc::new(ScriptedSession::default()))
     }
 
-    fn can_resume(&self) -> bool {
-        true
+    fn outlasts(&self) -> Outlasts {
+        Outlasts::Waiting
     }
 }
 
@@ -100,9 +100,9 @@ impl AgentSession for ScriptedSession {
     }
 
     /// A script waits in one step at a time, and what is asked there is named after the step.
-    async fn resume(&self, prompt: Prompt, waiting: Vec<Waiting>, turn: TurnSink) -> Result<(), AgentError> {
+    async fn resume(&self, prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
         let lost = || AgentError::Turn("the script's place is lost".to_owned());
-        let Waiting { request, awaits } = waiting.into_iter().next().ok_or_else(lost)?;
+        let Waiting { request, awaits } = from.waiting.into_iter().next().ok_or_else(lost)?;
         let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;
         let script = script_of(&prompt)?;
         match (awaits, script.steps.get(number).ok_or_else(lost)?) {
@@ -136,8 +136,6 @@ impl AgentSession for ScriptedSession {
     async fn cancel(&self, turn: &TurnId) {
         self.steering().remove(turn);
     }
-
-    async fn close(&self) {}
 }
 
 fn script_of(prompt: &Prompt) -> Result<Script, AgentError> {
@@ -189,6 +187,7 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
         kind: shell.then_some(ToolKind::Terminal),
         language: shell.then(|| "shellscript".to_owned()),
         client: None,
+        extra: None,
     })
     .await?;
 
@@ -205,6 +204,7 @@ async fn call_tool(tool: Tool, number: usize, turn: &TurnSink) -> Result<(), Age
                 intention: Some(format!("Run {}", tool.name)),
                 title: None,
                 options: tool.options.clone(),
+                edits: vec![],
                 editable: tool.editable,
             };
             match turn.tool_asks(id.clone(), message, tool.input.clone(), request).await?.decision {
@@ -230,6 +230,7 @@ async fn call_client(call: ClientCall, number: usize, prompt: &Prompt, turn: &Tu
         kind: None,
         language: None,
         client: Some(offered.client.clone()),
+        extra: None,
     })
     .await?;
     let result = turn.client_runs(id, format!("Running {}", call.name), call.input).await?;
@@ -241,6 +242,7 @@ async fn complete_tool(tool: &Tool, call: ToolCallId, turn: &TurnSink) -> Result
         true => format!("Ran {}", tool.name),
         false => format!("{} failed", tool.name),
     };
-    let result = ToolResult { success: tool.success, past_tense_message, output: tool.output.clone(), extra: None };
+    let output = tool.output.clone();
+    let result = ToolResult { success: tool.success, past_tense_message, output, attached: vec![], extra: None };
     turn.tool_completed(call, result).await
 }

@@ -1,0 +1,196 @@
+//! A program that speaks ACP as a kind of agent.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent_client_protocol_schema::v1 as acp;
+use async_trait::async_trait;
+use grove_core::*;
+use tokio::sync::{mpsc, watch};
+
+use super::connection::CallError;
+use super::fleet::Fleet;
+use super::program::AcpProgram;
+use super::random;
+use super::session::{AcpSession, Chat, Short};
+use super::settings::Settings;
+use crate::agent::*;
+
+/// How many of an agent's own sessions are listed. More are left out.
+const LISTED: usize = 1_000;
+
+/// Any program that speaks ACP.
+#[derive(Debug)]
+pub struct AcpAgent {
+    program: Arc<AcpProgram>,
+    fleet: Arc<Fleet>,
+    learned: Arc<Learned>,
+}
+
+/// What agents of a kind have told of themselves.
+#[derive(Debug)]
+pub(crate) struct Learned {
+    models: watch::Sender<Vec<ModelInfo>>,
+    settings: Mutex<Option<SessionConfig>>,
+}
+
+/// A conversation that an agent has stored by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSession {
+    /// How the agent calls it ([`AgentEvent::KnownAs`]).
+    pub id: String,
+    pub working_directory: PathBuf,
+    pub title: Option<String>,
+    /// When it last changed, in the agent's words (ISO 8601).
+    pub updated_at: Option<String>,
+}
+
+impl AcpAgent {
+    pub fn new(program: AcpProgram, fleet: Arc<Fleet>) -> Self {
+        let learned = Learned { models: watch::Sender::new(Vec::new()), settings: Mutex::default() };
+        Self { program: Arc::new(program), fleet, learned: Arc::new(learned) }
+    }
+
+    /// The models to choose from, as far as they are known: an agent tells them when one of its sessions is opened.
+    pub fn models(&self) -> watch::Receiver<Vec<ModelInfo>> {
+        self.learned.models.subscribe()
+    }
+
+    /// The conversations that the agent has stored by itself, of one folder or of all. A process is started for it.
+    pub async fn list(&self, working_directory: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
+        let short = self.short(working_directory).await?;
+        let listed = match short.capabilities().session_capabilities.list {
+            Some(_) => self.pages(&short, working_directory).await,
+            None => Err(self.cannot("list its sessions")),
+        };
+        short.end().await;
+        listed
+    }
+
+    /// Makes a copy of a conversation that the agent has stored, and gives how the agent calls the copy. A process is
+    /// started for it.
+    pub async fn fork(&self, known_as: &str, working_directory: &Path) -> Result<String, AgentError> {
+        let short = self.short(Some(working_directory)).await?;
+        let forked = match short.capabilities().session_capabilities.fork {
+            Some(_) => {
+                let request = acp::ForkSessionRequest::new(known_as.to_owned(), working_directory);
+                let method = acp::AGENT_METHOD_NAMES.session_fork;
+                let answered: Result<acp::ForkSessionResponse, CallError> = short.call(method, &request).await;
+                answered.map(|answer| answer.session_id.0.to_string()).map_err(|error| self.failed(&error))
+            }
+            None => Err(self.cannot("copy a session")),
+        };
+        short.end().await;
+        forked
+    }
+
+    async fn pages(&self, short: &Short, folder: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
+        let mut listed: Vec<ListedSession> = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let request = acp::ListSessionsRequest::new().cwd(folder.map(Path::to_owned)).cursor(cursor.clone());
+            let page: acp::ListSessionsResponse = short
+                .call(acp::AGENT_METHOD_NAMES.session_list, &request)
+                .await
+                .map_err(|error| self.failed(&error))?;
+            let before = listed.len();
+            listed.extend(page.sessions.into_iter().take(LISTED - before).map(|info| ListedSession {
+                id: info.session_id.0.to_string(),
+                working_directory: info.cwd,
+                title: info.title,
+                updated_at: info.updated_at,
+            }));
+            // An agent whose pages do not end has said the same cursor before, or nothing new.
+            let next = page.next_cursor.filter(|next| Some(next) != cursor.as_ref());
+            if next.is_none() || listed.len() >= LISTED || listed.len() == before {
+                return Ok(listed);
+            }
+            cursor = next;
+        }
+    }
+
+    async fn short(&self, folder: Option<&Path>) -> Result<Short, AgentError> {
+        // Nobody listens: nothing is reported where no conversation is open.
+        let (reports, _) = mpsc::channel(1);
+        let opening = OpenSession {
+            session: format!("{}/{}", self.program.provider, random::tag()).into(),
+            chat: "short".into(),
+            model: None,
+            working_directories: folder.map(|folder| folder.display().to_string()).into_iter().collect(),
+            known_as: None,
+            settings: Extra::new(),
+            reports: ChatSink::new("short".into(), reports),
+        };
+        Short::start(self.chat(&opening)?).await
+    }
+
+    fn chat(&self, opening: &OpenSession) -> Result<Arc<Chat>, AgentError> {
+        let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
+        let chat = Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), opening)?;
+        Ok(Arc::new(chat))
+    }
+
+    fn failed(&self, error: &CallError) -> AgentError {
+        AgentError::Turn(format!("{}: {error}", self.program.display_name))
+    }
+
+    fn cannot(&self, what: &str) -> AgentError {
+        AgentError::Turn(format!("{} cannot {what}: a newer version may", self.program.display_name))
+    }
+}
+
+#[async_trait]
+impl Agent for AcpAgent {
+    fn info(&self) -> AgentInfo {
+        let AcpProgram { provider, display_name, description, .. } = self.program.as_ref();
+        AgentInfo {
+            provider: provider.clone(),
+            display_name: display_name.clone(),
+            description: description.clone(),
+            models: self.learned.models.borrow().clone(),
+        }
+    }
+
+    async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
+        self.program.find()?;
+        Ok(Arc::new(AcpSession::new(self.chat(&session)?, session)))
+    }
+
+    fn settings(&self) -> Option<SessionConfig> {
+        let learned = self.learned.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // What can be set is said when the first session runs. It needs a place then: a session that was made without
+        // settings never gets any.
+        Some(learned.unwrap_or_else(|| SessionConfig::of(Extra::new())))
+    }
+
+    fn edits_files(&self) -> bool {
+        true
+    }
+
+    fn outlasts(&self) -> Outlasts {
+        Outlasts::Running
+    }
+}
+
+impl Learned {
+    /// Notes which models a session says that there are.
+    pub(crate) fn models(&self, settings: &Settings) {
+        let models = settings.models();
+        if models.is_empty() {
+            return;
+        }
+        self.models.send_if_modified(|known| {
+            let differs = *known != models;
+            *known = models;
+            differs
+        });
+    }
+
+    /// Notes what can be chosen in a session, and what is chosen where nobody has chosen anything yet.
+    pub(crate) fn defaults(&self, settings: &Settings) {
+        if let Some(AgentEvent::Settings { schema, values }) = settings.event() {
+            let config = SessionConfig { schema, values };
+            *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Which of the agent's frames are dealt with.
+//!
+//! A frame may want an answer that takes days, so "all up to here" is not enough: those that still want one are named
+//! beside it ([`Mark`]).
+
+use std::collections::BTreeMap;
+
+use crate::agent::Mark;
+
+/// How far a process's words are dealt with.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    process: u64,
+    dealt: u64,
+    /// Frames that want answers, and how many.
+    open: BTreeMap<u64, usize>,
+    /// The frame that ended the last turn. It is dealt with when another turn has begun: a host that comes back before
+    /// the end is stored has to hear it again.
+    ending: Option<u64>,
+}
+
+impl Frames {
+    /// All up to this one were dealt with by an earlier host.
+    pub(crate) fn new(process: u64, dealt: u64) -> Self {
+        Self { process, dealt, open: BTreeMap::new(), ending: None }
+    }
+
+    pub(crate) fn process(&self) -> u64 {
+        self.process
+    }
+
+    pub(crate) fn dealt(&self) -> u64 {
+        self.dealt
+    }
+
+    /// How many answers the agent waits for.
+    pub(crate) fn wanted(&self) -> usize {
+        self.open.values().sum()
+    }
+
+    /// A frame is dealt with, but for the answers that it wants.
+    pub(crate) fn deal(&mut self, frame: u64) {
+        self.dealt = self.dealt.max(frame);
+    }
+
+    pub(crate) fn wants_answer(&mut self, frame: u64) {
+        *self.open.entry(frame).or_default() += 1;
+    }
+
+    pub(crate) fn answered(&mut self, frame: u64) {
+        if let Some(wanted) = self.open.get_mut(&frame) {
+            *wanted -= 1;
+            if *wanted == 0 {
+                self.open.remove(&frame);
+            }
+        }
+    }
+
+    /// The agent has ended: no answer would reach it.
+    pub(crate) fn nobody_waits(&mut self) {
+        self.open.clear();
+    }
+
+    pub(crate) fn turn_began(&mut self) {
+        self.ending = None;
+    }
+
+    pub(crate) fn turn_ended(&mut self, frame: u64) {
+        self.ending = Some(frame);
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        let mut open: Vec<u64> = self.open.keys().copied().chain(self.ending).collect();
+        open.sort_unstable();
+        open.dedup();
+        Mark { process: self.process, frame: self.dealt, open }
+    }
+}
+
+/// Up to where nobody will ask again, when this mark is stored.
+pub(crate) fn settled(mark: &Mark) -> u64 {
+    mark.open.iter().min().map_or(mark.frame, |first| mark.frame.min(first.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_names_what_still_wants_an_answer_and_settles_what_lies_before() {
+        let mut frames = Frames::new(7, 3);
+        frames.deal(4);
+        frames.wants_answer(4);
+        frames.wants_answer(4);
+        frames.deal(6);
+        assert_eq!(frames.mark(), Mark { process: 7, frame: 6, open: vec![4] });
+        assert_eq!(settled(&frames.mark()), 3);
+        frames.answered(4);
+        assert_eq!((frames.wanted(), settled(&frames.mark())), (1, 3), "one of two");
+        frames.answered(4);
+        frames.answered(4);
+        assert_eq!((frames.wanted(), settled(&frames.mark())), (0, 6));
+    }
+
+    #[test]
+    fn the_end_of_a_turn_is_heard_again_until_another_begins() {
+        let mut frames = Frames::new(7, 0);
+        frames.deal(9);
+        frames.turn_ended(9);
+        frames.deal(11);
+        assert_eq!((settled(&frames.mark()), frames.mark().open), (8, vec![9]));
+        frames.turn_began();
+        assert_eq!(settled(&frames.mark()), 11);
+    }
+
+    #[test]
+    fn a_mark_from_before_processes_were_told_apart_is_of_none() {
+        let mark: Mark = serde_json::from_str(r#"{"frame":4503601774854151}"#).unwrap_or_default();
+        assert_eq!(mark, Mark { process: 0, frame: 4_503_601_774_854_151, open: vec![] });
+    }
+}

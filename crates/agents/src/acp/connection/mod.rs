@@ -1,0 +1,290 @@
+//! JSON-RPC over the lines of a shim: what this side says, and the calls that wait for an answer.
+
+mod frames;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_shim::{ShimError, ShimWriter};
+use grove_wire::jsonrpc::{self, ErrorObject, Id};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+pub(crate) use self::frames::{Frames, settled};
+use super::capture::{Direction, Tap};
+
+/// How many calls may wait for the agent's answers at a time.
+const CALLS: usize = 64;
+/// What the ids of our calls begin with.
+const CALL: &str = "grove";
+/// What the id of a prompt begins with: its turn follows, so that a host that comes back knows the answer.
+const TURN: &str = "turn:";
+
+/// What can be said to an agent.
+#[derive(Debug)]
+pub(crate) struct Link {
+    writer: ShimWriter,
+    /// How many lines were written since the agent's start. Held while one is, so that its number is known before.
+    written: tokio::sync::Mutex<u64>,
+    calls: Mutex<Calls>,
+    /// Tells the ids of this connection from those of another to the same agent.
+    tag: String,
+    tap: Option<Tap>,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    closed: bool,
+    last: u64,
+    open: HashMap<String, OpenCall>,
+}
+
+/// A call that the agent has not answered.
+#[derive(Debug)]
+pub(crate) struct OpenCall {
+    pub(crate) purpose: Purpose,
+    answer: oneshot::Sender<Outcome>,
+}
+
+/// What a call came to.
+type Outcome = Result<Box<RawValue>, ErrorObject>;
+
+/// What a call is for, where whoever hears the answer has to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Any,
+    /// It opens a conversation: this one, or one whose id the answer tells.
+    Opens(Option<acp::SessionId>),
+}
+
+/// Why a call brought no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error("it refused `{method}`: {}", told(.error))]
+    Refused { method: &'static str, error: ErrorObject },
+    #[error("it did not answer `{method}` within {} s", .patience.as_secs_f32())]
+    Slow { method: &'static str, patience: Duration },
+    #[error("its answer to `{method}` makes no sense: {error}")]
+    Nonsense { method: &'static str, error: serde_json::Error },
+    #[error("it ended")]
+    Ended,
+    #[error("{CALLS} calls wait for its answers already")]
+    TooMany,
+    #[error("`{method}` cannot be written as JSON: {error}")]
+    Encode { method: &'static str, error: serde_json::Error },
+    #[error(transparent)]
+    Shim(#[from] ShimError),
+}
+
+impl CallError {
+    /// The code of a refusal.
+    pub(crate) fn code(&self) -> Option<i64> {
+        match self {
+            CallError::Refused { error, .. } => Some(error.code),
+            _ => None,
+        }
+    }
+}
+
+/// An error as a person can read it: agents put the reason into either member.
+pub(crate) fn told(error: &ErrorObject) -> String {
+    let details = error.data.as_ref().and_then(|data| {
+        let inner = ["details", "message"].iter().find_map(|name| data.get(name));
+        inner.unwrap_or(data).as_str().map(ToOwned::to_owned)
+    });
+    match details {
+        Some(details) if !error.message.contains(&details) => format!("{} ({details})", error.message),
+        _ => error.message.clone(),
+    }
+}
+
+/// The id of a prompt.
+fn prompt_id(turn: &str) -> String {
+    format!("{TURN}{turn}")
+}
+
+/// The turn whose prompt has this id.
+pub(crate) fn turn_of(id: &str) -> Option<&str> {
+    id.strip_prefix(TURN)
+}
+
+impl Link {
+    /// `written` are the lines that the agent was sent before.
+    pub(crate) fn new(writer: ShimWriter, written: u64, tag: String, tap: Option<Tap>) -> Self {
+        Self { writer, written: tokio::sync::Mutex::new(written), calls: Mutex::default(), tag, tap }
+    }
+
+    pub(crate) fn shim(&self) -> &ShimWriter {
+        &self.writer
+    }
+
+    /// Notes what the agent said.
+    pub(crate) fn heard(&self, text: &str) {
+        if let Some(tap) = &self.tap {
+            tap.record(Direction::FromAgent, text);
+        }
+    }
+
+    /// Calls a method, and waits for its result.
+    pub(crate) async fn call<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &P,
+        patience: Duration,
+    ) -> Result<R, CallError> {
+        let result = self.call_for(Purpose::Any, method, params, patience).await?;
+        serde_json::from_str(result.get()).map_err(|error| CallError::Nonsense { method, error })
+    }
+
+    /// The same with the result as it came.
+    pub(crate) async fn call_for<P: Serialize>(
+        &self,
+        purpose: Purpose,
+        method: &'static str,
+        params: &P,
+        patience: Duration,
+    ) -> Result<Box<RawValue>, CallError> {
+        let (id, answer) = self.begin(purpose)?;
+        let _forgets = Forgets { link: self, id: &id };
+        let frame = jsonrpc::request(&Id::from(id.as_str()), method, params);
+        let frame = frame.map_err(|error| CallError::Encode { method, error })?;
+        let answered = async {
+            self.write(&frame).await?;
+            match answer.await {
+                Ok(Ok(result)) => Ok(result),
+                Ok(Err(error)) => Err(CallError::Refused { method, error }),
+                Err(_) => Err(CallError::Ended),
+            }
+        };
+        timeout(patience, answered).await.unwrap_or(Err(CallError::Slow { method, patience }))
+    }
+
+    /// Sends a prompt. Its answer comes without anybody waiting for it here. `before` is told the number that its line
+    /// will have, and is done before it is sent.
+    pub(crate) async fn prompt<P: Serialize, B: Future<Output = ()>>(
+        &self,
+        turn: &str,
+        params: &P,
+        before: impl FnOnce(u64) -> B,
+    ) -> Result<(), CallError> {
+        let method = acp::AGENT_METHOD_NAMES.session_prompt;
+        let frame = jsonrpc::request(&Id::from(prompt_id(turn).as_str()), method, params);
+        let frame = frame.map_err(|error| CallError::Encode { method, error })?;
+        let mut written = self.written.lock().await;
+        before(*written + 1).await;
+        self.write_as(&mut written, &frame).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn notify<P: Serialize>(&self, method: &'static str, params: &P) -> Result<(), CallError> {
+        let frame = jsonrpc::notification(method, params).map_err(|error| CallError::Encode { method, error })?;
+        self.write(&frame).await?;
+        Ok(())
+    }
+
+    /// Answers a call of the agent's.
+    pub(crate) async fn answer(&self, id: &Id, outcome: Outcome) -> Result<(), ShimError> {
+        match outcome {
+            Ok(result) => self.write(&jsonrpc::response_raw(id, result.get())).await,
+            Err(error) => self.write(&jsonrpc::error(Some(id), &error)).await,
+        }
+    }
+
+    /// The call that has this id, where it waits. It does not any more.
+    pub(crate) fn take(&self, id: &str) -> Option<OpenCall> {
+        self.calls().open.remove(id)
+    }
+
+    /// Ends all open calls, and every later one at once: the agent is gone.
+    pub(crate) fn close(&self) {
+        let mut calls = self.calls();
+        calls.closed = true;
+        calls.open.clear();
+    }
+
+    fn begin(&self, purpose: Purpose) -> Result<(String, oneshot::Receiver<Outcome>), CallError> {
+        let mut calls = self.calls();
+        if calls.closed {
+            return Err(CallError::Ended);
+        }
+        if calls.open.len() >= CALLS {
+            return Err(CallError::TooMany);
+        }
+        calls.last += 1;
+        let id = format!("{CALL}-{}-{}", self.tag, calls.last);
+        let (answer, answered) = oneshot::channel();
+        calls.open.insert(id.clone(), OpenCall { purpose, answer });
+        Ok((id, answered))
+    }
+
+    async fn write(&self, frame: &str) -> Result<(), ShimError> {
+        let mut written = self.written.lock().await;
+        self.write_as(&mut written, frame).await
+    }
+
+    async fn write_as(&self, written: &mut u64, frame: &str) -> Result<(), ShimError> {
+        if let Some(tap) = &self.tap {
+            tap.record(Direction::ToAgent, frame);
+        }
+        // Counted before the wait: a call that is dropped in it is sent nevertheless.
+        *written += 1;
+        let sent = self.writer.write(frame.as_bytes()).await;
+        if let Err(ShimError::LineTooLong { .. } | ShimError::LineBreak) = sent {
+            *written -= 1;
+        }
+        sent.map(|_| ())
+    }
+
+    // Every change of the table is whole before anything can panic, so a poisoned one is still sound.
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenCall {
+    pub(crate) fn answer(self, outcome: Result<&RawValue, ErrorObject>) {
+        // Whoever asked may not wait any more.
+        self.answer.send(outcome.map(ToOwned::to_owned)).ok();
+    }
+}
+
+/// Forgets a call whose caller has stopped waiting.
+struct Forgets<'a> {
+    link: &'a Link,
+    id: &'a str,
+}
+
+impl Drop for Forgets<'_> {
+    fn drop(&mut self) {
+        self.link.calls().open.remove(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_refusal_is_told_wherever_it_stands() {
+        let error = |message: &str, data: serde_json::Value| {
+            told(&ErrorObject { code: -1, message: message.to_owned(), data: Some(data) })
+        };
+        assert_eq!(error("Internal error", json!({"details": "no such model"})), "Internal error (no such model)");
+        assert_eq!(error("Internal error", json!("no such model")), "Internal error (no such model)");
+        assert_eq!(error("no such model", json!("no such model")), "no such model");
+        assert_eq!(error("no", json!({"a": 1})), "no");
+    }
+
+    #[test]
+    fn the_answer_to_a_prompt_tells_its_turn() {
+        assert_eq!(turn_of(&prompt_id("t-1")), Some("t-1"));
+        assert_eq!(turn_of("grove-00-1"), None);
+    }
+}

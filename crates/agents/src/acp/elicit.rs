@@ -1,0 +1,339 @@
+//! An agent's questions to a person.
+//!
+//! Read as JSON and not through the protocol's types: those forget the order of the questions, and the names that older
+//! agents give to the choices.
+
+use std::collections::BTreeMap;
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::*;
+use serde_json::Value;
+
+/// The questions of an elicitation, by the params of its request. `id` names them in the turn. The error says what of
+/// it nobody could answer.
+pub(crate) fn request(asked: &Value, id: RequestId) -> Result<InputRequest, String> {
+    let message = text(asked, "message").map(str::to_owned);
+    let mut request =
+        InputRequest { id, message, url: None, questions: Vec::new(), answers: Answers::new(), outcome: None };
+    match mode(asked) {
+        "url" => {
+            let url = text(asked, "url").ok_or("the elicitation has no \"url\"")?;
+            request.url = Some(url.to_owned());
+        }
+        "form" => {
+            for (name, schema) in properties(asked) {
+                let required = is_required(asked, name);
+                match kind(schema) {
+                    Some(kind) => request.questions.push(question(name, schema, required, kind)),
+                    // One that may be left open is left open.
+                    None if !required => {}
+                    None => return Err(format!("nobody can answer {name:?} here: its type is not known")),
+                }
+            }
+        }
+        other => return Err(format!("elicitations of mode {other:?} are not known here")),
+    }
+    Ok(request)
+}
+
+/// The answers, in the types that the questions asked for; without any, the turn was cancelled.
+pub(crate) fn response(asked: &Value, answered: Option<&InputResponse>) -> acp::CreateElicitationResponse {
+    let action = match answered.map(|answered| (answered.outcome, &answered.answers)) {
+        None | Some((InputOutcome::Cancelled, _)) => acp::ElicitationAction::Cancel,
+        Some((InputOutcome::Declined, _)) => acp::ElicitationAction::Decline,
+        Some((InputOutcome::Accepted, answers)) => {
+            let accepted = acp::ElicitationAcceptAction::new();
+            acp::ElicitationAction::Accept(match mode(asked) {
+                "form" => accepted.content(content(asked, answers)),
+                _ => accepted,
+            })
+        }
+    };
+    acp::CreateElicitationResponse::new(action)
+}
+
+/// A form where nothing is said: that is what there was before there were modes.
+fn mode(asked: &Value) -> &str {
+    text(asked, "mode").unwrap_or("form")
+}
+
+fn properties(asked: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let properties = asked.get("requestedSchema").and_then(|schema| schema.get("properties")?.as_object());
+    properties.into_iter().flatten()
+}
+
+fn is_required(asked: &Value, name: &str) -> bool {
+    let required = asked.get("requestedSchema").and_then(|schema| schema.get("required")?.as_array());
+    required.is_some_and(|required| required.iter().any(|required| required == name))
+}
+
+fn question(name: &str, schema: &Value, required: bool, kind: QuestionKind) -> Question {
+    let title = text(schema, "title");
+    let message = text(schema, "description").or(title).unwrap_or(name);
+    Question {
+        id: QuestionId::from(name),
+        title: title.map(str::to_owned),
+        message: message.to_owned(),
+        required,
+        kind,
+    }
+}
+
+/// The type of a property, where it may be left out as well.
+fn type_of(schema: &Value) -> Option<&str> {
+    match schema.get("type")? {
+        Value::String(kind) => Some(kind),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        _ => None,
+    }
+}
+
+fn kind(schema: &Value) -> Option<QuestionKind> {
+    let default = schema.get("default");
+    let count = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let number = |name: &str| match schema.get(name) {
+        Some(Value::Number(number)) => Some(number.clone()),
+        _ => None,
+    };
+    Some(match type_of(schema)? {
+        "string" => match choices(schema, default) {
+            Some(options) => QuestionKind::One { options, freeform: false },
+            None => QuestionKind::Text {
+                format: text(schema, "format").map(str::to_owned),
+                min: count("minLength"),
+                max: count("maxLength"),
+                default: default.and_then(Value::as_str).map(str::to_owned),
+            },
+        },
+        kind @ ("number" | "integer") => QuestionKind::Number {
+            whole: kind == "integer",
+            min: number("minimum"),
+            max: number("maximum"),
+            default: number("default"),
+        },
+        "boolean" => QuestionKind::YesOrNo { default: default.and_then(Value::as_bool) },
+        "array" => QuestionKind::Several {
+            options: choices(schema.get("items")?, default)?,
+            freeform: false,
+            min: count("minItems"),
+            max: count("maxItems"),
+        },
+        _ => return None,
+    })
+}
+
+/// What there is to choose from, in any of the ways in which it can be said. What is chosen by default is recommended.
+fn choices(schema: &Value, default: Option<&Value>) -> Option<Vec<Choice>> {
+    let recommended = |id: &str| match default {
+        Some(Value::Array(ids)) => ids.iter().any(|chosen| chosen == id),
+        Some(chosen) => chosen == id,
+        None => false,
+    };
+    let choice = |id: &str, label: Option<&str>, description: Option<&str>| Choice {
+        id: id.to_owned(),
+        label: label.unwrap_or(id).to_owned(),
+        description: description.map(str::to_owned),
+        recommended: recommended(id),
+    };
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let names = schema.get("enumNames").and_then(Value::as_array);
+        let label = |at: usize| names.and_then(|names| names.get(at)?.as_str());
+        let ids = values.iter().enumerate().filter_map(|(at, id)| Some((at, id.as_str()?)));
+        return Some(ids.map(|(at, id)| choice(id, label(at), None)).collect());
+    }
+    let titled = ["oneOf", "anyOf"].iter().find_map(|name| schema.get(*name)?.as_array())?;
+    let titled = titled
+        .iter()
+        .filter_map(|one| Some(choice(one.get("const")?.as_str()?, text(one, "title"), text(one, "description"))));
+    Some(titled.collect())
+}
+
+fn content(asked: &Value, answers: &Answers) -> BTreeMap<String, acp::ElicitationContentValue> {
+    let answered = properties(asked).filter_map(|(name, schema)| {
+        let Answer::Submitted(value) = answers.get(&QuestionId::from(name.as_str()))? else { return None };
+        Some((name.clone(), typed(type_of(schema)?, value)?))
+    });
+    answered.collect()
+}
+
+/// An answer in the type that was asked for; `None` where it is none of it.
+fn typed(kind: &str, value: &AnswerValue) -> Option<acp::ElicitationContentValue> {
+    use acp::ElicitationContentValue as Content;
+    Some(match (kind, value) {
+        ("string", AnswerValue::Text(text)) => Content::String(text.clone()),
+        ("string", AnswerValue::One { id, .. }) => Content::String(id.clone()),
+        ("number", AnswerValue::Number(number)) => Content::Number(number.as_f64()?),
+        ("integer", AnswerValue::Number(number)) => Content::Integer(whole(number)?),
+        ("boolean", AnswerValue::YesOrNo(yes)) => Content::Boolean(*yes),
+        ("array", AnswerValue::Several { ids, .. }) => Content::StringArray(ids.clone()),
+        _ => return None,
+    })
+}
+
+/// A whole number, also where a client wrote it as `3.0`.
+fn whole(number: &Number) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let written_as_float = || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT);
+    number.as_i64().or_else(|| written_as_float().map(|number| number as i64))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn form(properties: Value, required: Value) -> Value {
+        let schema = json!({"type": "object", "properties": properties, "required": required});
+        json!({"sessionId": "s", "mode": "form", "message": "Tell me", "requestedSchema": schema})
+    }
+
+    fn questions(properties: Value) -> Vec<Question> {
+        request(&form(properties, json!([])), "q".into()).unwrap().questions
+    }
+
+    fn kind_of(schema: Value) -> QuestionKind {
+        questions(json!({"x": schema})).remove(0).kind
+    }
+
+    fn option(id: &str, label: &str, recommended: bool) -> Choice {
+        Choice { id: id.to_owned(), label: label.to_owned(), description: None, recommended }
+    }
+
+    fn accepted(answers: impl IntoIterator<Item = (&'static str, Answer)>) -> InputResponse {
+        let answers = answers.into_iter().map(|(id, answer)| (id.into(), answer)).collect();
+        InputResponse { outcome: InputOutcome::Accepted, answers }
+    }
+
+    fn answer(asked: &Value, answered: Option<&InputResponse>) -> Value {
+        serde_json::to_value(response(asked, answered)).unwrap()
+    }
+
+    #[test]
+    fn a_form_is_questions_in_their_order() {
+        let asked = form(
+            json!({
+                "zip": {"type": "string", "title": "Zip", "description": "Where?"},
+                "age": {"type": "integer", "title": "Age"},
+                "ok": {"type": "boolean"},
+            }),
+            json!(["age"]),
+        );
+        let request = request(&asked, "q".into()).unwrap();
+        assert_eq!((request.id.as_str(), request.message.as_deref(), request.url), ("q", Some("Tell me"), None));
+        let seen: Vec<_> =
+            request.questions.iter().map(|q| (q.id.as_str(), q.title.as_deref(), &*q.message, q.required)).collect();
+        let wanted =
+            [("zip", Some("Zip"), "Where?", false), ("age", Some("Age"), "Age", true), ("ok", None, "ok", false)];
+        assert_eq!(seen, wanted);
+    }
+
+    #[test]
+    fn every_type_of_answer_has_its_kind_of_question() {
+        assert_eq!(
+            kind_of(json!({"type": "string", "format": "date-time", "minLength": 1, "maxLength": 9, "default": "d"})),
+            QuestionKind::Text {
+                format: Some("date-time".into()),
+                min: Some(1),
+                max: Some(9),
+                default: Some("d".into())
+            }
+        );
+        let number = |number: f64| Number::from_f64(number);
+        assert_eq!(
+            kind_of(json!({"type": "number", "minimum": 0.5, "maximum": 1.5, "default": 1.0})),
+            QuestionKind::Number { whole: false, min: number(0.5), max: number(1.5), default: number(1.0) }
+        );
+        assert_eq!(
+            kind_of(json!({"type": ["null", "integer"], "minimum": 1})),
+            QuestionKind::Number { whole: true, min: Some(1.into()), max: None, default: None }
+        );
+        assert_eq!(kind_of(json!({"type": "boolean", "default": true})), QuestionKind::YesOrNo { default: Some(true) });
+    }
+
+    #[test]
+    fn choices_are_understood_in_every_way_of_saying_them() {
+        let ab = |recommended| vec![option("a", "A", recommended), option("b", "B", false)];
+        let one = |schema: Value, options: Vec<Choice>| {
+            assert_eq!(kind_of(schema), QuestionKind::One { options, freeform: false });
+        };
+        one(json!({"type": "string", "enum": ["a"]}), vec![option("a", "a", false)]);
+        one(json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"], "default": "a"}), ab(true));
+        let titled = json!([{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]);
+        one(json!({"type": "string", "oneOf": titled}), ab(false));
+        let several =
+            |items: Value| json!({"type": "array", "items": items, "minItems": 1, "maxItems": 2, "default": ["a"]});
+        let wanted = QuestionKind::Several { options: ab(true), freeform: false, min: Some(1), max: Some(2) };
+        assert_eq!(kind_of(several(json!({"anyOf": titled}))), wanted);
+        assert_eq!(kind_of(several(json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}))), wanted);
+    }
+
+    #[test]
+    fn what_nobody_could_answer_is_refused_where_it_must_be_answered() {
+        for odd in [json!({"type": "object"}), json!({"type": "array", "items": {"type": "string"}}), json!(7)] {
+            let asked = |required: Value| request(&form(json!({"x": odd}), required), "q".into());
+            assert!(asked(json!([])).unwrap().questions.is_empty(), "{odd}");
+            assert!(asked(json!(["x"])).unwrap_err().contains("\"x\""), "{odd}");
+        }
+        assert!(request(&json!({"mode": "telepathy", "message": "?"}), "q".into()).unwrap_err().contains("telepathy"));
+    }
+
+    #[test]
+    fn an_address_is_gone_to() {
+        let asked = json!({"sessionId": "s", "mode": "url", "elicitationId": "e", "url": "https://x", "message": "Go"});
+        let request = request(&asked, "q".into()).unwrap();
+        assert_eq!((request.url.as_deref(), request.questions.len()), (Some("https://x"), 0));
+        assert_eq!(answer(&asked, Some(&accepted([]))), json!({"action": "accept"}));
+        assert!(super::request(&json!({"mode": "url", "message": "Go"}), "q".into()).is_err());
+    }
+
+    #[test]
+    fn answers_have_the_types_that_were_asked_for() {
+        let asked = form(
+            json!({
+                "text": {"type": "string"}, "one": {"type": "string", "enum": ["a"]}, "number": {"type": "number"},
+                "whole": {"type": "integer"}, "yes": {"type": "boolean"},
+                "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+                "draft": {"type": "string"}, "skipped": {"type": "string"}, "odd": {"type": "integer"},
+            }),
+            json!([]),
+        );
+        let number = |number: f64| Answer::Submitted(AnswerValue::Number(Number::from_f64(number).unwrap()));
+        let several = AnswerValue::Several { ids: vec!["a".into(), "b".into()], freeform: vec![] };
+        let answered = accepted([
+            ("text", Answer::text("t")),
+            ("one", Answer::Submitted(AnswerValue::One { id: "a".into(), freeform: vec![] })),
+            ("number", number(1.5)),
+            ("whole", number(3.0)),
+            ("yes", Answer::Submitted(AnswerValue::YesOrNo(true))),
+            ("several", Answer::Submitted(several)),
+            ("draft", Answer::Draft(AnswerValue::Text("d".into()))),
+            ("skipped", Answer::Skipped { freeform: vec![] }),
+            ("odd", number(0.5)),
+            ("unasked", Answer::text("u")),
+        ]);
+        let content = json!({"text": "t", "one": "a", "number": 1.5, "whole": 3, "yes": true, "several": ["a", "b"]});
+        assert_eq!(answer(&asked, Some(&answered)), json!({"action": "accept", "content": content}));
+    }
+
+    #[test]
+    fn a_no_and_a_cancelled_turn_are_told_apart() {
+        let asked = form(json!({}), json!([]));
+        let ended = |outcome| InputResponse { outcome, answers: Answers::new() };
+        assert_eq!(answer(&asked, Some(&ended(InputOutcome::Declined))), json!({"action": "decline"}));
+        assert_eq!(answer(&asked, Some(&ended(InputOutcome::Cancelled))), json!({"action": "cancel"}));
+        assert_eq!(answer(&asked, None), json!({"action": "cancel"}));
+    }
+
+    #[test]
+    fn what_is_answered_is_what_the_protocol_has() {
+        let asked = form(json!({"x": {"type": "integer"}}), json!(["x"]));
+        assert!(serde_json::from_value::<acp::CreateElicitationRequest>(asked.clone()).is_ok());
+        let answered = accepted([("x", Answer::Submitted(AnswerValue::Number(7.into())))]);
+        let response = answer(&asked, Some(&answered));
+        assert!(serde_json::from_value::<acp::CreateElicitationResponse>(response).is_ok());
+    }
+}

@@ -1,0 +1,200 @@
+//! Tool calls: only what was said, all of what was said.
+
+use grove_core::*;
+use serde_json::{Value, json};
+
+use super::{Object, block, take_text, text};
+use crate::agent::*;
+
+/// Why a call cannot be read.
+pub(super) const NO_ID: &str = "it has no member \"toolCallId\" that is a text";
+
+/// Under which name a call keeps what the agent said of it beyond what is modelled.
+const EXTRA: &str = "acp";
+/// What that holds beside members as they came: the ids of terminals of ours, and what is left of content blocks.
+const TERMINALS: &str = "terminals";
+const CONTENT: &str = "content";
+
+/// A `tool_call`, a `tool_call_update`, or the call of a permission request. `None` where it does not say which call.
+pub(super) fn read(mut said: Object) -> Option<ToolUpdate> {
+    let id = take_text(&mut said, "toolCallId")?;
+    let mut update = ToolUpdate::of(ToolCallId::from(id));
+    let kind_said = text(&said, "kind").map(str::to_owned);
+    update.kind = kind_said.as_deref().and_then(kind);
+    update.name = take_text(&mut said, "name").filter(|name| !name.is_empty());
+    if update.name.is_none() {
+        update.name = kind_said.filter(|kind| kind != "other");
+    }
+    update.title = take_text(&mut said, "title").filter(|title| !title.is_empty());
+    update.stage = take_stage(&mut said);
+    update.input = said.remove("rawInput").filter(|input| !is_empty(input)).map(|input| input.to_string());
+
+    let shown = take_content(&mut said);
+    let result = said.remove("rawOutput").filter(|result| !is_empty(result));
+    // An empty list is how several agents say that there is nothing yet; it takes nothing back.
+    update.output = shown.or_else(|| {
+        let text = result.as_ref().and_then(result_text)?;
+        Some(ToolGave { text, pieces: Vec::new() })
+    });
+    update.structured = result.map(|result| match result {
+        Value::Object(result) => result,
+        other => [("output".to_owned(), other)].into_iter().collect(),
+    });
+    said.retain(|_, value| !is_empty(value));
+    if !said.is_empty() {
+        update.extra = Some([(EXTRA.to_owned(), Value::Object(said))].into_iter().collect());
+    }
+    Some(update)
+}
+
+/// What a kind of tool is called here. The rest are told apart by name only.
+pub(super) fn kind(said: &str) -> Option<ToolKind> {
+    Some(match said {
+        "read" => ToolKind::Read,
+        "edit" => ToolKind::Edit,
+        "delete" => ToolKind::Delete,
+        "move" => ToolKind::Move,
+        "search" => ToolKind::Search,
+        "execute" => ToolKind::Terminal,
+        "think" => ToolKind::Think,
+        "fetch" => ToolKind::Fetch,
+        "switch_mode" => ToolKind::SwitchMode,
+        _ => return None,
+    })
+}
+
+/// How far the call has come; a word for it that is not known stays where it was.
+fn take_stage(said: &mut Object) -> Option<ToolStage> {
+    let stage = match text(said, "status")? {
+        "pending" => ToolStage::Pending,
+        "in_progress" => ToolStage::Running,
+        "completed" => ToolStage::Completed,
+        "failed" => ToolStage::Failed,
+        _ => return None,
+    };
+    said.remove("status");
+    Some(stage)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Takes what content blocks show. What is left of them stays under their name; terminals are named beside them.
+fn take_content(said: &mut Object) -> Option<ToolGave> {
+    let blocks = match said.remove("content")? {
+        Value::Array(blocks) => blocks,
+        other => {
+            said.insert(CONTENT.to_owned(), other);
+            return None;
+        }
+    };
+    let (mut texts, mut pieces, mut terminals, mut rest) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let takes_terminals = !said.contains_key(TERMINALS);
+    for mut block in blocks {
+        match take_shown(&mut block) {
+            Some(Shown::Text(text)) => texts.push(text),
+            Some(Shown::Piece(piece)) => pieces.push(piece),
+            Some(Shown::Terminal(id)) if takes_terminals => terminals.push(Value::from(id)),
+            Some(Shown::Terminal(id)) => rest.push(json!({"type": "terminal", "terminalId": id})),
+            None => {}
+        }
+        if !is_empty(&block) {
+            rest.push(block);
+        }
+    }
+    for (name, values) in [(TERMINALS, terminals), (CONTENT, rest)] {
+        if !values.is_empty() {
+            said.insert(name.to_owned(), Value::Array(values));
+        }
+    }
+    let gave = ToolGave { text: texts.join("\n"), pieces };
+    (!gave.text.is_empty() || !gave.pieces.is_empty()).then_some(gave)
+}
+
+/// What a content block shows.
+enum Shown {
+    Text(String),
+    Piece(Piece),
+    Terminal(String),
+}
+
+/// Takes out of a block what it shows. Its kind stays where anything else does.
+fn take_shown(block: &mut Value) -> Option<Shown> {
+    let block = block.as_object_mut()?;
+    let shown = match text(block, "type")? {
+        "terminal" => Shown::Terminal(take_text(block, "terminalId")?),
+        "diff" => Shown::Piece(take_edit(block)?),
+        "content" => {
+            let inner = block.get_mut("content")?.as_object_mut()?;
+            let shown = match text(inner, "type")? {
+                "text" => Shown::Text(take_text(inner, "text")?),
+                "image" | "audio" => Shown::Piece(take_bytes(inner)?),
+                _ => return None,
+            };
+            if inner.len() == 1 {
+                block.remove("content");
+            }
+            shown
+        }
+        _ => return None,
+    };
+    if block.len() == 1 {
+        block.remove("type");
+    }
+    Some(shown)
+}
+
+fn take_edit(block: &mut Object) -> Option<Piece> {
+    let side = |name: &str| match block.get(name) {
+        None | Some(Value::Null) => Some(None),
+        Some(Value::String(text)) => Some(Some(text.clone())),
+        Some(_) => None,
+    };
+    let (before, after) = (side("oldText")?, side("newText")?);
+    if before.is_none() && after.is_none() {
+        return None;
+    }
+    let path = take_text(block, "path")?;
+    block.remove("oldText");
+    block.remove("newText");
+    Some(Piece::Edit { path, before, after })
+}
+
+fn take_bytes(inner: &mut Object) -> Option<Piece> {
+    let bytes = block::decoded(text(inner, "data")?)?;
+    let mime_type = take_text(inner, "mimeType")?;
+    inner.remove("data");
+    Some(Piece::Bytes { mime_type, bytes })
+}
+
+/// The words of a raw result. Where an agent gives its output only there, it is under one of these names.
+fn result_text(result: &Value) -> Option<String> {
+    const NAMES: [&str; 5] = ["output", "formatted_output", "aggregated_output", "content", "text"];
+    let members = match result {
+        Value::Object(members) => members,
+        other => return plain_text(other),
+    };
+    NAMES.iter().find_map(|name| members.get(*name).and_then(plain_text)).or_else(|| {
+        let streams = ["stdout", "stderr"].into_iter().filter_map(|name| text(members, name));
+        Some(streams.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
+    })
+}
+
+/// A text, or those of a list of blocks.
+fn plain_text(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => return None,
+    };
+    Some(text).filter(|text| !text.is_empty())
+}

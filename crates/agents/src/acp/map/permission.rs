@@ -1,0 +1,149 @@
+//! Permission requests and their answers.
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::*;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{Object, call, text};
+use crate::agent::*;
+
+/// A permission request: what to report, and what the answer chooses from.
+#[derive(Debug)]
+pub(crate) struct Permission {
+    pub(crate) session: acp::SessionId,
+    pub(crate) offered: Vec<acp::PermissionOption>,
+    /// What is new of the call, with the question.
+    pub(crate) event: AgentEvent,
+}
+
+/// The params of a `session/request_permission`. `id` names the question in the turn. The error says what it lacks.
+pub(crate) fn permission(
+    mut params: Value,
+    id: RequestId,
+    answer: oneshot::Sender<Verdict>,
+) -> Result<Permission, String> {
+    let lacks = |what: &str| format!("the permission request has no {what}");
+    let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
+    let session = session.ok_or_else(|| lacks("\"sessionId\""))?;
+    let offered = params.get("options").and_then(Value::as_array).ok_or_else(|| lacks("\"options\""))?;
+    // Of an option of a new kind nobody knows whether it allows.
+    let offered: Vec<acp::PermissionOption> =
+        offered.iter().filter_map(|option| serde_json::from_value(option.clone()).ok()).collect();
+    let Some(Value::Object(call)) = params.get_mut("toolCall").map(Value::take) else {
+        return Err(lacks("\"toolCall\""));
+    };
+    let subject = Subject::of(&call);
+    let mut update = call::read(call).ok_or_else(|| lacks("\"toolCallId\""))?;
+    let request = PermissionRequest {
+        id,
+        kind: subject.kind,
+        path: subject.path,
+        full_command_text: subject.command,
+        intention: None,
+        title: update.title.clone(),
+        options: offered.iter().filter_map(option).collect(),
+        edits: vec![],
+        editable: false,
+    };
+    update.permission = Some(PermissionAsked { request, answer });
+    Ok(Permission { session, offered, event: AgentEvent::Tool(Box::new(update)) })
+}
+
+/// The answer to a permission request; without a verdict, the turn was cancelled.
+pub(crate) fn outcome(offered: &[acp::PermissionOption], verdict: Option<&Verdict>) -> acp::RequestPermissionOutcome {
+    let chosen = verdict.and_then(|verdict| {
+        let allows = verdict.decision == Decision::Approved;
+        // An option of the opposite decision is never taken, not even by its name.
+        let fitting = || offered.iter().filter(|option| allows_and_lasts(option).is_some_and(|(is, _)| is == allows));
+        let named = verdict.option.as_deref().and_then(|id| fitting().find(|option| *option.option_id.0 == *id));
+        named.or_else(|| fitting().min_by_key(|option| allows_and_lasts(option)))
+    });
+    match chosen {
+        Some(option) => {
+            acp::RequestPermissionOutcome::Selected(acp::SelectedPermissionOutcome::new(option.option_id.clone()))
+        }
+        None => acp::RequestPermissionOutcome::Cancelled,
+    }
+}
+
+/// Whether an option allows the call, and whether it is meant for all times.
+fn allows_and_lasts(option: &acp::PermissionOption) -> Option<(bool, bool)> {
+    match option.kind {
+        acp::PermissionOptionKind::AllowOnce => Some((true, false)),
+        acp::PermissionOptionKind::AllowAlways => Some((true, true)),
+        acp::PermissionOptionKind::RejectOnce => Some((false, false)),
+        acp::PermissionOptionKind::RejectAlways => Some((false, true)),
+        _ => None,
+    }
+}
+
+fn option(option: &acp::PermissionOption) -> Option<PermissionOption> {
+    let (allows, lasting) = allows_and_lasts(option)?;
+    Some(PermissionOption { id: option.option_id.to_string(), label: option.name.clone(), allows, lasting })
+}
+
+/// What a person is asked about.
+struct Subject {
+    kind: PermissionKind,
+    command: Option<String>,
+    path: Option<String>,
+}
+
+impl Subject {
+    fn of(call: &Object) -> Self {
+        let kind = match text(call, "kind").and_then(call::kind) {
+            Some(ToolKind::Terminal) => PermissionKind::Shell,
+            Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => PermissionKind::Write,
+            Some(ToolKind::Read | ToolKind::Search) => PermissionKind::Read,
+            Some(ToolKind::Fetch) => PermissionKind::Url,
+            Some(ToolKind::Think | ToolKind::SwitchMode) | None => PermissionKind::Mcp,
+        };
+        let input = call.get("rawInput").and_then(Value::as_object);
+        let path = match kind {
+            // An address is what a request for one is about, as a path is what others are about.
+            PermissionKind::Url => input.and_then(|input| text(input, "url")).map(str::to_owned),
+            _ => None,
+        };
+        let path = path.or_else(|| located(call)).or_else(|| input.and_then(path_in));
+        Self { kind, command: input.and_then(command_in), path }
+    }
+}
+
+/// The first place that the call names.
+fn located(call: &Object) -> Option<String> {
+    let place = call.get("locations")?.as_array()?.first()?.as_object()?;
+    text(place, "path").map(str::to_owned)
+}
+
+fn path_in(input: &Object) -> Option<String> {
+    const NAMES: [&str; 8] =
+        ["path", "file_path", "filePath", "absolute_path", "abs_path", "target_file", "notebook_path", "fileName"];
+    NAMES.iter().find_map(|name| text(input, name)).map(str::to_owned)
+}
+
+/// The command that a call would run, so that nobody can take it for another.
+fn command_in(input: &Object) -> Option<String> {
+    let command = ["command", "cmd"].iter().find_map(|name| match input.get(*name)? {
+        Value::String(command) => Some(command.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<_>> = words.iter().map(|word| word.as_str().map(quoted)).collect();
+            Some(words?.join(" "))
+        }
+        _ => None,
+    });
+    let commands = || {
+        let commands: Option<Vec<&str>> = input.get("commands")?.as_array()?.iter().map(Value::as_str).collect();
+        Some(commands?.join("\n"))
+    };
+    command.filter(|command| !command.is_empty()).or_else(|| commands().filter(|commands| !commands.is_empty()))
+}
+
+/// A word as a shell would read it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,215 @@
+//! `session/update`: what happened, as the agent tells it.
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::*;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Object, block, call, text};
+use crate::agent::*;
+
+/// An update, and the session that it is about.
+#[derive(Debug)]
+pub(crate) struct Update {
+    pub(crate) session: acp::SessionId,
+    pub(crate) said: Said,
+}
+
+/// What an update says.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// What happened. Nothing, where it says nothing that is kept.
+    Events(Vec<AgentEvent>),
+    /// The agent has switched to this mode. What that means depends on the modes that there are.
+    Mode(acp::SessionModeId),
+    /// All configuration options, as they are from now on.
+    Options(Vec<acp::SessionConfigOption>),
+}
+
+/// Why an update is not understood. Nothing of it is kept: whoever has the frame may want to write it down.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateError {
+    #[error("the update is no JSON: {0}; an agent may write nothing else to its stdout")]
+    NotJson(String),
+    /// A newer version of the protocol, or an extension of the agent's.
+    #[error("the agent sent an update of a kind that is not known here, {kind:?}; what it says is not shown")]
+    Unknown { kind: String },
+    #[error("the agent sent a malformed update of kind {kind:?}: {why}; what it says is not shown")]
+    Malformed { kind: String, why: String },
+}
+
+/// What the params of a `session/update` tell, as the host hears it: for those who read recorded conversations.
+///
+/// Changes of modes and configuration options tell nothing here: what they mean depends on what was offered before.
+///
+/// ```
+/// use grove_agents::{AgentEvent, acp::read_update};
+///
+/// let params = r#"{"sessionId": "1", "update": {"sessionUpdate": "agent_message_chunk",
+///     "content": {"type": "text", "text": "hello"}}}"#;
+/// let events = read_update(params).unwrap();
+/// assert!(matches!(&events[..], [AgentEvent::Text(said)] if said == "hello"));
+/// ```
+pub fn read_update(params: &str) -> Result<Vec<AgentEvent>, UpdateError> {
+    let params = serde_json::from_str(params).map_err(|error| UpdateError::NotJson(error.to_string()))?;
+    match update(params)?.said {
+        Said::Events(events) => Ok(events),
+        Said::Mode(_) | Said::Options(_) => Ok(Vec::new()),
+    }
+}
+
+/// The params of a `session/update`.
+pub(crate) fn update(mut params: Value) -> Result<Update, UpdateError> {
+    let session = params.get("sessionId").and_then(Value::as_str).map(acp::SessionId::new);
+    let Some(Value::Object(mut said)) = params.get_mut("update").map(Value::take) else {
+        return Err(malformed("", "it has no member \"update\" that is an object"));
+    };
+    let kind = match said.remove("sessionUpdate") {
+        Some(Value::String(kind)) => kind,
+        _ => return Err(malformed("", "it has no member \"sessionUpdate\" that is a text")),
+    };
+    let session = session.ok_or_else(|| malformed(&kind, "it has no member \"sessionId\" that is a text"))?;
+    Ok(Update { session, said: read(&kind, said)? })
+}
+
+fn read(kind: &str, said: Object) -> Result<Said, UpdateError> {
+    let events = match kind {
+        "agent_message_chunk" => block::events(chunk(kind, said)?, AgentEvent::Text),
+        "agent_thought_chunk" => block::events(chunk(kind, said)?, AgentEvent::Reasoning),
+        // The host has the person's words; these come when an old conversation is told again.
+        "user_message_chunk" => Vec::new(),
+        "tool_call" | "tool_call_update" => {
+            let call = call::read(said).ok_or_else(|| malformed(kind, call::NO_ID))?;
+            vec![AgentEvent::Tool(Box::new(call))]
+        }
+        "plan" => vec![AgentEvent::Plan(plan(kind, &said)?)],
+        "plan_update" => vec![plan_update(kind, said)?],
+        "plan_removed" => vec![AgentEvent::Plan(Vec::new())],
+        "available_commands_update" => vec![AgentEvent::Commands(commands(kind, &said)?)],
+        "session_info_update" => {
+            text(&said, "title").map(|title| AgentEvent::Title(title.to_owned())).into_iter().collect()
+        }
+        "usage_update" => vec![AgentEvent::Usage(usage(kind, &said)?)],
+        "notice" => vec![AgentEvent::Notice(notice(kind, &said)?)],
+        "compaction_update" => compaction(typed(kind, said)?).into_iter().collect(),
+        // A summary in pieces is for the agent. That there is one, its update says.
+        "compaction_summary_chunk" => Vec::new(),
+        "current_mode_update" => {
+            return Ok(Said::Mode(typed::<acp::CurrentModeUpdate>(kind, said)?.current_mode_id));
+        }
+        "config_option_update" => {
+            return Ok(Said::Options(typed::<acp::ConfigOptionUpdate>(kind, said)?.config_options));
+        }
+        _ => return Err(UpdateError::Unknown { kind: kind.to_owned() }),
+    };
+    Ok(Said::Events(events))
+}
+
+fn malformed(kind: &str, why: impl ToString) -> UpdateError {
+    UpdateError::Malformed { kind: kind.to_owned(), why: why.to_string() }
+}
+
+fn typed<T: DeserializeOwned>(kind: &str, said: Object) -> Result<T, UpdateError> {
+    serde_json::from_value(Value::Object(said)).map_err(|error| malformed(kind, error))
+}
+
+fn chunk(kind: &str, said: Object) -> Result<acp::ContentBlock, UpdateError> {
+    typed::<acp::ContentChunk>(kind, said).map(|chunk| chunk.content)
+}
+
+fn list<'a>(kind: &str, said: &'a Object, name: &str) -> Result<&'a Vec<Value>, UpdateError> {
+    let list = said.get(name).and_then(Value::as_array);
+    list.ok_or_else(|| malformed(kind, format!("it has no list {name:?}")))
+}
+
+/// The steps of a plan. One whose priority or status has a new name is better shown than left out.
+fn plan(kind: &str, said: &Object) -> Result<Vec<PlanEntry>, UpdateError> {
+    let entry = |entry: &Value| {
+        let entry = entry.as_object()?;
+        let priority = match text(entry, "priority") {
+            Some("high") => PlanPriority::High,
+            Some("low") => PlanPriority::Low,
+            _ => PlanPriority::Medium,
+        };
+        let status = match text(entry, "status") {
+            Some("completed") => PlanStatus::Completed,
+            Some("in_progress") => PlanStatus::InProgress,
+            _ => PlanStatus::Pending,
+        };
+        Some(PlanEntry { content: text(entry, "content")?.to_owned(), priority, status })
+    };
+    Ok(list(kind, said, "entries")?.iter().filter_map(entry).collect())
+}
+
+fn plan_update(kind: &str, mut said: Object) -> Result<AgentEvent, UpdateError> {
+    let Some(Value::Object(said)) = said.remove("plan") else {
+        return Err(malformed(kind, "it has no member \"plan\" that is an object"));
+    };
+    let needed = |name: &str| text(&said, name).ok_or_else(|| malformed(kind, format!("its plan has no {name:?}")));
+    match needed("type")? {
+        "items" => plan(kind, &said).map(AgentEvent::Plan),
+        "markdown" => {
+            let body = Body::Text(needed("content")?.to_owned());
+            Ok(AgentEvent::Body { mime_type: "text/markdown".to_owned(), body })
+        }
+        "file" => Ok(AgentEvent::Notice(format!("The agent's plan is in {}.", needed("uri")?))),
+        other => Err(UpdateError::Unknown { kind: format!("{kind}/{other}") }),
+    }
+}
+
+fn commands(kind: &str, said: &Object) -> Result<Vec<AgentCommand>, UpdateError> {
+    let command = |command: &Value| {
+        let command = command.as_object()?;
+        let name = text(command, "name").map(|name| name.strip_prefix('/').unwrap_or(name))?;
+        let hint = command.get("input").and_then(Value::as_object).and_then(|input| text(input, "hint"));
+        Some(AgentCommand {
+            name: Some(name).filter(|name| !name.is_empty())?.to_owned(),
+            description: text(command, "description").unwrap_or_default().to_owned(),
+            hint: hint.map(str::to_owned),
+        })
+    };
+    Ok(list(kind, said, "availableCommands")?.iter().filter_map(command).collect())
+}
+
+fn usage(kind: &str, said: &Object) -> Result<Usage, UpdateError> {
+    let number = |name: &str| said.get(name).and_then(Value::as_u64);
+    let context = number("used").zip(number("size")).map(|(used, size)| ContextUse { used, size });
+    let cost = said.get("cost").and_then(Value::as_object).and_then(|cost| {
+        let Value::Number(amount) = cost.get("amount")? else { return None };
+        Some(Cost { amount: amount.clone(), currency: text(cost, "currency")?.to_owned() })
+    });
+    if context.is_none() && cost.is_none() {
+        return Err(malformed(kind, "it has neither \"used\" and \"size\" nor a \"cost\""));
+    }
+    Ok(Usage { context, cost, ..Usage::default() })
+}
+
+fn notice(kind: &str, said: &Object) -> Result<String, UpdateError> {
+    let title = text(said, "title").ok_or_else(|| malformed(kind, "it has no \"title\""))?;
+    let severity = match text(said, "severity") {
+        Some("warning") => "Warning: ",
+        Some("error") => "Error: ",
+        _ => "",
+    };
+    Ok(match text(said, "description") {
+        Some(description) => format!("{severity}{title}\n{description}"),
+        None => format!("{severity}{title}"),
+    })
+}
+
+fn compaction(update: acp::CompactionUpdate) -> Option<AgentEvent> {
+    let said = match update.status {
+        acp::CompactionStatus::InProgress => "The agent is summing up the conversation to make room.".to_owned(),
+        acp::CompactionStatus::Completed => match block::words(update.summary.value().into_iter().flatten()) {
+            Some(summary) => format!("The agent has summed up the conversation to make room:\n{summary}"),
+            None => "The agent has summed up the conversation to make room.".to_owned(),
+        },
+        acp::CompactionStatus::Failed => match update.error.value() {
+            Some(error) => format!("The agent could not sum up the conversation: {error}"),
+            None => "The agent could not sum up the conversation.".to_owned(),
+        },
+        // That nothing came of it needs no word.
+        _ => return None,
+    };
+    Some(AgentEvent::Notice(said))
+}

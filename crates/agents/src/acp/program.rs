@@ -1,0 +1,99 @@
+//! Which program an agent is.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::{env, fmt};
+
+use grove_core::ProviderId;
+
+use crate::agent::AgentError;
+
+/// An agent that speaks ACP, and how it is started. It may hold secrets in `env`, which its `Debug` leaves out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AcpProgram {
+    pub provider: ProviderId,
+    pub display_name: String,
+    pub description: String,
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    /// What it gets beside the few variables that every program gets.
+    pub env: BTreeMap<String, String>,
+    /// The way to authenticate that is used when the agent asks for one; without it, the person is told which there are.
+    pub auth: Option<String>,
+}
+
+impl AcpProgram {
+    /// Where the program is: where its path leads, or in one of the folders of `PATH`.
+    pub(crate) fn find(&self) -> Result<String, AgentError> {
+        let found = if self.program.is_absolute() {
+            is_program(&self.program).then(|| self.program.clone())
+        } else if self.program.components().count() == 1 {
+            let path = self.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH")).unwrap_or_default();
+            env::split_paths(&path).map(|folder| folder.join(&self.program)).find(|path| is_program(path))
+        } else {
+            // It would be looked for in whichever folder the host was started in.
+            None
+        };
+        let (name, agent) = (self.program.display(), &self.display_name);
+        let Some(found) = found else {
+            return Err(AgentError::Start(format!(
+                "{name} was not found: install {agent}, or give the program's full path in the agent's settings"
+            )));
+        };
+        let text = found.to_str().map(ToOwned::to_owned);
+        text.ok_or_else(|| AgentError::Start(format!("{name} lies at a path that is no text: move or link it")))
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+impl fmt::Debug for AcpProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcpProgram")
+            .field("provider", &self.provider)
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("env", &self.env.keys())
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+    use super::*;
+
+    fn program(path: &str) -> AcpProgram {
+        AcpProgram {
+            provider: "a".into(),
+            display_name: "An agent".to_owned(),
+            description: String::new(),
+            program: path.into(),
+            args: Vec::new(),
+            env: BTreeMap::from([("API_KEY".to_owned(), "hunter2".to_owned())]),
+            auth: None,
+        }
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_full_path_or_on_the_path() {
+        let shell = program("sh").find().unwrap();
+        assert!(Path::new(&shell).is_absolute(), "{shell}");
+        assert_eq!(program(&shell).find().unwrap(), shell);
+        for missing in ["no-such-agent", "/no/such/agent", "bin/sh", "/etc/passwd", "/"] {
+            let error = program(missing).find().unwrap_err().to_string();
+            assert!(error.contains(missing) && error.contains("install An agent"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_logged_shows_no_values_of_its_environment() {
+        let shown = format!("{:?}", program("sh"));
+        assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");
+    }
+}

@@ -1,0 +1,283 @@
+//! Conversations with real agents, as they were recorded: every message is understood and nothing of it is lost.
+//!
+//! They lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they are
+//! not, this says so and passes.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1 as acp;
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use grove_core::*;
+use grove_wire::ahp::SessionConfigSchema;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::map::{self, Said};
+use super::settings::Settings;
+use crate::agent::*;
+
+/// What the agents say beyond the protocol.
+const EXTENSIONS: &[&str] =
+    &["_auth/status_update", "craft/drainMidTurnQueue", "qwen/notify/session/prompt-suggestion"];
+
+/// What they ask that is not translated here.
+const SERVED: &[&str] = &["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"];
+
+/// The recorded messages of each agent, with the direction of each.
+fn conversations() -> Option<Vec<(String, Vec<Value>)>> {
+    let root = match std::env::var_os("GROVE_FIXTURES") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+    };
+    let folder = root.join("acp");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: there are no recorded conversations at {}", folder.display());
+        return None;
+    };
+    let paths = files.map(|file| file.unwrap().path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|kind| kind == "jsonl")).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{}", folder.display());
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), lines.collect())
+    };
+    Some(paths.iter().map(read).collect())
+}
+
+/// What the agents said, in order: whose it is, and the message.
+fn said() -> Option<Vec<(String, Value)>> {
+    let all = conversations()?.into_iter().flat_map(|(agent, lines)| {
+        let theirs = lines.into_iter().filter(|line| line["dir"] == "a->c");
+        theirs.map(move |line| (agent.clone(), line["msg"].clone()))
+    });
+    Some(all.collect())
+}
+
+/// Asserts that every word and number that was said of a call is found again in what is told of it.
+pub(super) fn assert_nothing_lost(said: &Value, told: &ToolUpdate) {
+    let mut kept = Kept::default();
+    kept.take(told);
+    let members = said.as_object().into_iter().flatten();
+    for (name, value) in members.filter(|(name, _)| *name != "sessionUpdate") {
+        match name.as_str() {
+            "status" if told.stage.is_some() => {}
+            "content" => value.as_array().into_iter().flatten().for_each(|block| kept.has_block(block, said)),
+            _ => kept.has(value, said),
+        }
+    }
+}
+
+/// Everything that is told of a call.
+#[derive(Default)]
+struct Kept {
+    texts: Vec<String>,
+    others: Vec<Value>,
+    bytes: Vec<Vec<u8>>,
+}
+
+impl Kept {
+    fn take(&mut self, told: &ToolUpdate) {
+        self.texts.push(told.call.to_string());
+        self.texts.extend(told.name.iter().chain(&told.title).cloned());
+        if let Some(input) = &told.input {
+            self.take_leaves(&serde_json::from_str(input).expect("an input is JSON"));
+        }
+        for extra in told.structured.iter().chain(&told.extra) {
+            self.take_leaves(&Value::Object(extra.clone()));
+        }
+        let Some(output) = &told.output else { return };
+        self.texts.push(output.text.clone());
+        for piece in &output.pieces {
+            match piece {
+                Piece::Edit { path, before, after } => {
+                    self.texts.extend([path].into_iter().chain(before).chain(after).cloned());
+                }
+                Piece::Bytes { mime_type, bytes } => {
+                    self.texts.push(mime_type.clone());
+                    self.bytes.push(bytes.clone());
+                }
+            }
+        }
+    }
+
+    fn take_leaves(&mut self, value: &Value) {
+        leaves(value, &mut |leaf| match leaf {
+            Value::String(text) => self.texts.push(text.clone()),
+            other => self.others.push(other.clone()),
+        });
+    }
+
+    fn has(&self, value: &Value, said: &Value) {
+        leaves(value, &mut |leaf| {
+            let found = match leaf {
+                Value::String(text) => {
+                    let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+                    let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, lenient);
+                    let decoded = || engine.decode(text).is_ok_and(|bytes| self.bytes.contains(&bytes));
+                    self.texts.iter().any(|kept| kept.contains(text)) || decoded()
+                }
+                Value::Null => true,
+                other => self.others.contains(other),
+            };
+            assert!(found, "{leaf} of {said} is lost");
+        });
+    }
+
+    /// The kind of a block need not be said where what it shows is.
+    fn has_block(&self, block: &Value, said: &Value) {
+        let mut block = block.clone();
+        if let Some(block) = block.as_object_mut() {
+            block.remove("type");
+            if let Some(inner) = block.get_mut("content").and_then(Value::as_object_mut) {
+                inner.remove("type");
+            }
+        }
+        self.has(&block, said);
+    }
+}
+
+fn leaves(value: &Value, see: &mut impl FnMut(&Value)) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, see)),
+        Value::Object(members) => members.values().for_each(|member| leaves(member, see)),
+        leaf => see(leaf),
+    }
+}
+
+#[test]
+fn every_recorded_message_is_understood() {
+    let Some(said) = said() else { return };
+    let mut extensions = Vec::new();
+    for (agent, message) in said {
+        let Some(method) = message["method"].as_str() else { continue };
+        match method {
+            "session/update" => drop(map::update(message["params"].clone()).unwrap_or_else(|error| {
+                panic!("{agent}: {error}: {message}");
+            })),
+            "session/request_permission" => {
+                let asked = map::permission(message["params"].clone(), "q".into(), oneshot::channel().0);
+                assert_eq!(asked.unwrap().offered.len(), message["params"]["options"].as_array().unwrap().len());
+            }
+            method if SERVED.contains(&method) => {}
+            method => extensions.push(method.to_owned()),
+        }
+    }
+    extensions.sort();
+    extensions.dedup();
+    assert_eq!(extensions, EXTENSIONS);
+}
+
+#[test]
+fn nothing_of_a_recorded_tool_call_is_lost() {
+    let Some(said) = said() else { return };
+    let mut calls = 0;
+    for (_, message) in said {
+        let params = &message["params"];
+        let (call, told) = match message["method"].as_str() {
+            Some("session/update") => match map::update(params.clone()).unwrap().said {
+                Said::Events(events) => (&params["update"], events),
+                Said::Mode(_) | Said::Options(_) => continue,
+            },
+            Some("session/request_permission") => {
+                let asked = map::permission(params.clone(), "q".into(), oneshot::channel().0).unwrap();
+                (&params["toolCall"], vec![asked.event])
+            }
+            _ => continue,
+        };
+        for event in told {
+            if let AgentEvent::Tool(told) = event {
+                assert_nothing_lost(call, &told);
+                calls += 1;
+            }
+        }
+    }
+    assert!(calls > 20, "{calls}");
+}
+
+#[test]
+fn what_recorded_tools_put_out_is_shown() {
+    let Some(said) = said() else { return };
+    let mut shown = Vec::new();
+    for (agent, message) in said {
+        if message["method"] != "session/update" {
+            continue;
+        }
+        let Said::Events(events) = map::update(message["params"].clone()).unwrap().said else { continue };
+        for event in events {
+            if let AgentEvent::Tool(told) = event
+                && told.output.as_ref().is_some_and(|gave| gave.text.contains("hello-from-tool\n"))
+            {
+                shown.push(agent.clone());
+            }
+        }
+    }
+    shown.dedup();
+    // In the recordings, gemini's tool put out nothing and goose's failed; qwen's output ends its line.
+    assert_eq!(shown, ["claude", "codex", "copilot", "omp", "opencode", "qwen"]);
+}
+
+#[test]
+fn a_permission_that_was_given_is_answered_as_it_was_recorded() {
+    let Some(conversations) = conversations() else { return };
+    let mut answered = 0;
+    for (agent, lines) in conversations {
+        for line in lines.iter().filter(|line| line["msg"]["method"] == "session/request_permission") {
+            let theirs = |reply: &&Value| reply["dir"] == "c->a" && reply["msg"]["id"] == line["msg"]["id"];
+            let reply = lines.iter().filter(theirs).find(|reply| reply["msg"]["result"]["outcome"].is_object());
+            let asked = map::permission(line["msg"]["params"].clone(), "q".into(), oneshot::channel().0).unwrap();
+            let outcome = map::outcome(&asked.offered, Some(&Decision::Approved.into()));
+            let response = serde_json::to_value(acp::RequestPermissionResponse::new(outcome)).unwrap();
+            assert_eq!(response, reply.unwrap()["msg"]["result"], "{agent}");
+            answered += 1;
+        }
+    }
+    assert!(answered >= 5, "{answered}");
+}
+
+#[test]
+fn every_recorded_turn_ended_well() {
+    let Some(said) = said() else { return };
+    let mut turns = 0;
+    for (agent, message) in said.iter().filter(|(_, message)| message["result"]["stopReason"].is_string()) {
+        let response: acp::PromptResponse = serde_json::from_value(message["result"].clone()).unwrap();
+        let (events, result) = map::ended(&response);
+        assert!(result.is_ok(), "{agent}");
+        assert_eq!(events.len(), usize::from(message["result"]["usage"].is_object()), "{agent}");
+        turns += 1;
+    }
+    assert_eq!(turns, 8);
+}
+
+#[test]
+fn what_recorded_agents_let_be_chosen_is_a_form() {
+    let Some(said) = said() else { return };
+    let mut forms = 0;
+    for (agent, message) in said {
+        let result = &message["result"];
+        if !["configOptions", "modes", "models"]
+            .iter()
+            .any(|name| result[*name].is_object() || result[*name].is_array())
+        {
+            continue;
+        }
+        let settings = Settings::of(result);
+        let Some(AgentEvent::Settings { schema, values }) = settings.event() else { panic!("{agent}: {result}") };
+        let schema: SessionConfigSchema = serde_json::from_value(Value::Object(schema)).unwrap();
+        for (name, property) in &schema.properties {
+            let value = &values[name];
+            let fits = property.values.as_ref().is_none_or(|all| all.contains(value));
+            assert!(fits, "{agent}: {name} is {value}");
+            assert_eq!(property.session_mutable, Some(true));
+        }
+        // Codex has no modes, and Copilot says nothing of its models where another has chosen one for it.
+        assert_eq!(schema.properties.contains_key("mode"), agent != "codex", "{agent}");
+        assert_eq!(schema.properties.contains_key("model"), agent != "copilot", "{agent}");
+        let chosen = |model: &ModelInfo| values["model"] == model.id.as_str();
+        assert_eq!(settings.models().iter().any(chosen), agent != "copilot", "{agent}");
+        forms += 1;
+    }
+    assert!(forms > 8, "{forms}");
+}

@@ -1,0 +1,291 @@
+//! Reading and writing text files for an agent.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_wire::jsonrpc::ErrorObject;
+use grove_work::{Access, FileError, read};
+
+use super::{Served, refused};
+use crate::acp::random;
+
+/// How large a file may be that is read.
+const READ_BYTES: u64 = 10 << 20;
+
+impl Served {
+    /// The text of a file: as an editor shows it, else as it is stored.
+    pub(crate) async fn read_text_file(
+        &self,
+        request: acp::ReadTextFileRequest,
+    ) -> Result<acp::ReadTextFileResponse, ErrorObject> {
+        let path = absolute(&request.path)?;
+        // A file that is not saved yet is none of the disk's.
+        match self.policy.allowed(path, Access::Read).await {
+            Ok(_) | Err(FileError::NotFound { .. }) => {}
+            Err(error) => return Err(refused(&error)),
+        }
+        if self.is_private(path) {
+            return Err(refused(&FileError::Outside { path: path.to_owned() }));
+        }
+        let text = match self.documents.text(&self.session, path).await {
+            Some(text) if text.len() as u64 > READ_BYTES => {
+                return Err(refused(&FileError::TooLarge { path: path.to_owned(), limit: READ_BYTES }));
+            }
+            Some(text) => text,
+            None => {
+                let content = read(&self.policy, path, READ_BYTES).await.map_err(|error| refused(&error))?;
+                let no_text = |_| ErrorObject::invalid_params(format!("{} is no text", path.display()));
+                content.into_text().map_err(no_text)?
+            }
+        };
+        Ok(acp::ReadTextFileResponse::new(lines(text, request.line, request.limit)))
+    }
+
+    /// Replaces a file, or makes it with the folders above it.
+    pub(crate) async fn write_text_file(
+        &self,
+        request: acp::WriteTextFileRequest,
+    ) -> Result<acp::WriteTextFileResponse, ErrorObject> {
+        let target = self.target(absolute(&request.path)?).await?;
+        let content = request.content;
+        let written = tokio::task::spawn_blocking(move || replace(&target, content.as_bytes())).await;
+        let failed =
+            |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", request.path.display()));
+        written.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)?;
+        Ok(acp::WriteTextFileResponse::new())
+    }
+
+    /// Where a path that is to be written really leads. Folders that are missing on the way are made.
+    async fn target(&self, path: &Path) -> Result<PathBuf, ErrorObject> {
+        let outside = || refused(&FileError::Outside { path: path.to_owned() });
+        match self.policy.allowed(path, Access::Read).await {
+            Ok(real) => return Ok(real),
+            Err(FileError::NotFound { .. }) => {}
+            Err(error) => return Err(refused(&error)),
+        }
+        let missing =
+            |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
+        let mut above = path;
+        let real = loop {
+            above = above.parent().ok_or_else(outside)?;
+            match self.policy.allowed(above, Access::Read).await {
+                Ok(real) => break real,
+                Err(FileError::NotFound { .. }) => {}
+                Err(error) => return Err(refused(&error)),
+            }
+        };
+        let rest = path.strip_prefix(above).map_err(|_| outside())?;
+        // What is not there yet cannot be gone back from.
+        if !rest.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(outside());
+        }
+        let target = real.join(rest);
+        if self.is_private(&target) {
+            return Err(outside());
+        }
+        if let Some(folder) = target.parent().map(Path::to_owned)
+            && folder != real
+        {
+            let made = tokio::task::spawn_blocking({
+                let folder = folder.clone();
+                move || fs::create_dir_all(folder)
+            });
+            made.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(missing)?;
+            // Somebody may have put a link in its place.
+            let found = self.policy.allowed(&folder, Access::Read).await.map_err(|error| refused(&error))?;
+            if found != folder {
+                return Err(outside());
+            }
+        }
+        Ok(target)
+    }
+
+    /// Whether something is Grove's own, also where it does not exist yet.
+    fn is_private(&self, path: &Path) -> bool {
+        self.private.iter().any(|private| path.starts_with(private) || path.starts_with(resolved(private)))
+    }
+}
+
+fn absolute(path: &Path) -> Result<&Path, ErrorObject> {
+    if path.is_absolute() && !path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Ok(path);
+    }
+    Err(ErrorObject::invalid_params(format!("{} is no absolute path", path.display())))
+}
+
+/// The real path of something that may not exist.
+fn resolved(path: &Path) -> PathBuf {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    match path.parent().zip(path.file_name()) {
+        Some((folder, name)) => resolved(folder).join(name),
+        None => path.to_owned(),
+    }
+}
+
+/// So many lines from this one on, counted from 1.
+fn lines(text: String, first: Option<u32>, most: Option<u32>) -> String {
+    if first.is_none_or(|first| first <= 1) && most.is_none() {
+        return text;
+    }
+    let skipped = first.unwrap_or(1).saturating_sub(1) as usize;
+    let most = most.map_or(usize::MAX, |most| most as usize);
+    text.split_inclusive('\n').skip(skipped).take(most).collect()
+}
+
+/// Replaces a file as a whole, so that nobody sees half of it. Its permissions stay.
+fn replace(target: &Path, content: &[u8]) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let permissions = match fs::metadata(target) {
+        Ok(found) if found.is_file() => Some(found.permissions()),
+        Ok(_) => return Err(io::Error::other("it is not a file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".grove-{}", random::tag()));
+    let beside = folder.join(beside);
+    let written = fill(&beside, content, permissions).and_then(|()| fs::rename(&beside, target));
+    if written.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    written
+}
+
+fn fill(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    // A new file gets what the user's mask leaves; one that is replaced is nobody's business until it has its own.
+    let mode = if permissions.is_some() { 0o600 } else { 0o666 };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(content)?;
+    match permissions {
+        Some(permissions) => file.set_permissions(permissions),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use grove_core::SessionId;
+
+    use super::*;
+    use crate::acp::fleet::Documents;
+    use crate::acp::serve::{Ground, NOT_FOUND};
+
+    #[derive(Debug)]
+    struct Editor(PathBuf);
+
+    #[async_trait]
+    impl Documents for Editor {
+        async fn text(&self, _session: &SessionId, path: &Path) -> Option<String> {
+            (path == self.0).then(|| "not saved".to_owned())
+        }
+    }
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        work: PathBuf,
+        outside: PathBuf,
+        served: Served,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (work, outside) = (root.join("work"), root.join("outside"));
+        for path in [&work, &outside, &work.join("secret")] {
+            fs::create_dir(path).unwrap();
+        }
+        fs::write(work.join("a.txt"), "one\ntwo\nthree").unwrap();
+        fs::write(outside.join("b.txt"), "b").unwrap();
+        fs::write(work.join("secret/token"), "t").unwrap();
+        symlink(&outside, work.join("way-out")).unwrap();
+        symlink(outside.join("none"), work.join("to-nothing")).unwrap();
+        symlink(work.join("a.txt"), work.join("link")).unwrap();
+        let ground = Ground {
+            session: "s".into(),
+            cwd: work.clone(),
+            directories: vec![work.clone()],
+            private: vec![work.join("secret"), work.join("later")],
+            documents: Arc::new(Editor(work.join("open.txt"))),
+        };
+        Place { _folder: folder, work, outside, served: Served::new(ground, "tag".to_owned()) }
+    }
+
+    impl Place {
+        async fn read(&self, path: &Path, line: Option<u32>, limit: Option<u32>) -> Result<String, ErrorObject> {
+            let request = acp::ReadTextFileRequest::new("s", path).line(line).limit(limit);
+            self.served.read_text_file(request).await.map(|answer| answer.content)
+        }
+
+        async fn write(&self, path: &Path, content: &str) -> Result<(), ErrorObject> {
+            self.served.write_text_file(acp::WriteTextFileRequest::new("s", path, content)).await.map(|_| ())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_from_a_line_on_and_as_an_editor_shows_it() {
+        let place = place();
+        let file = place.work.join("a.txt");
+        assert_eq!(place.read(&file, None, None).await.unwrap(), "one\ntwo\nthree");
+        assert_eq!(place.read(&file, Some(2), Some(1)).await.unwrap(), "two\n");
+        assert_eq!(place.read(&file, Some(3), None).await.unwrap(), "three");
+        assert_eq!(place.read(&file, Some(0), Some(1)).await.unwrap(), "one\n");
+        assert_eq!(place.read(&file, Some(9), None).await.unwrap(), "");
+        assert_eq!(place.read(&place.work.join("open.txt"), None, None).await.unwrap(), "not saved");
+        let missing = place.read(&place.work.join("none"), None, None).await.unwrap_err();
+        assert_eq!(missing.code, NOT_FOUND);
+        fs::File::create(place.work.join("big")).unwrap().set_len(READ_BYTES + 1).unwrap();
+        let large = place.read(&place.work.join("big"), None, None).await.unwrap_err();
+        assert!(large.message.contains("larger than"), "{large}");
+        fs::write(place.work.join("bytes"), [0xff]).unwrap();
+        assert!(place.read(&place.work.join("bytes"), None, None).await.unwrap_err().message.contains("no text"));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_read_or_written_outside_the_working_directories() {
+        let place = place();
+        for path in
+            ["../outside/b.txt", "way-out/b.txt", "way-out/new", "to-nothing", "secret/token", "secret/new", "later/x"]
+        {
+            let path = place.work.join(path);
+            assert!(place.write(&path, "x").await.is_err(), "{}", path.display());
+            assert!(place.read(&path, None, None).await.is_err(), "{}", path.display());
+        }
+        for path in ["a.txt", "", "/etc/passwd"] {
+            assert!(place.read(Path::new(path), None, None).await.is_err(), "{path}");
+        }
+        assert_eq!(fs::read_dir(&place.outside).unwrap().count(), 1);
+        assert!(!place.work.join("later").exists());
+        assert_eq!(fs::read_to_string(place.work.join("secret/token")).unwrap(), "t");
+    }
+
+    #[tokio::test]
+    async fn a_file_is_replaced_whole_and_keeps_its_permissions() {
+        let place = place();
+        let file = place.work.join("a.txt");
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        place.write(&place.work.join("link"), "new").await.unwrap();
+        assert!(place.work.join("link").is_symlink(), "what a link leads to is written, not the link");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+        place.write(&place.work.join("x/y/z.txt"), "z").await.unwrap();
+        assert_eq!(fs::read_to_string(place.work.join("x/y/z.txt")).unwrap(), "z");
+        assert!(place.write(&place.work.join("x"), "a folder").await.is_err());
+        assert!(place.write(&place.work.join("n/../../outside/c"), "c").await.is_err());
+        let left: Vec<_> = fs::read_dir(&place.work).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!left.iter().any(|name| name.to_string_lossy().contains(".grove-")), "{left:?}");
+    }
+}

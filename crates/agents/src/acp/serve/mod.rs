@@ -1,0 +1,64 @@
+//! What an agent may ask of us: files and terminals, inside its working directories.
+
+mod files;
+mod terminals;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use grove_core::SessionId;
+use grove_wire::jsonrpc::ErrorObject;
+use grove_work::{FileError, Policy, Roots, TerminalLimits, Terminals};
+
+use super::fleet::Documents;
+
+/// What the protocol says where there is no such file.
+const NOT_FOUND: i64 = -32002;
+
+/// What one agent's process may use.
+#[derive(Debug)]
+pub(crate) struct Served {
+    session: SessionId,
+    /// Where commands run that say nothing else.
+    cwd: PathBuf,
+    policy: Policy,
+    private: Vec<PathBuf>,
+    documents: Arc<dyn Documents>,
+    terminals: Terminals,
+    /// What its terminals are called, so that those of an earlier host are not taken for them.
+    tag: String,
+}
+
+/// Where an agent works, and what it never sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    pub(crate) session: SessionId,
+    pub(crate) cwd: PathBuf,
+    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) private: Vec<PathBuf>,
+    pub(crate) documents: Arc<dyn Documents>,
+}
+
+impl Served {
+    pub(crate) fn new(ground: Ground, tag: String) -> Self {
+        let Ground { session, cwd, directories, private, documents } = ground;
+        let roots = Roots { private: private.clone(), ..Roots::default() };
+        let policy = Policy::new(roots, directories);
+        Self { session, cwd, policy, private, documents, terminals: Terminals::new(TerminalLimits::default()), tag }
+    }
+}
+
+/// Why a file is not given, in words for an agent.
+fn refused(error: &FileError) -> ErrorObject {
+    match error {
+        FileError::NotFound { path } => {
+            let message = format!("{} cannot be opened: there is nothing of that name", path.display());
+            ErrorObject { code: NOT_FOUND, message, data: None }
+        }
+        FileError::Outside { path } => {
+            let message = format!("{} is outside the session's working directories", path.display());
+            ErrorObject::invalid_params(message)
+        }
+        error => ErrorObject::invalid_params(error.to_string()),
+    }
+}

@@ -1,0 +1,196 @@
+//! Commands that an agent runs on terminals of ours.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_wire::jsonrpc::ErrorObject;
+use grove_work::{Access, Exit, Program, Terminal, TerminalError, TerminalRequest, TerminalSize};
+
+use super::{NOT_FOUND, Served, refused};
+
+impl Served {
+    pub(crate) async fn create_terminal(
+        &self,
+        request: acp::CreateTerminalRequest,
+    ) -> Result<acp::CreateTerminalResponse, ErrorObject> {
+        let cwd = match &request.cwd {
+            Some(cwd) => self.folder(cwd).await?,
+            None => self.cwd.clone(),
+        };
+        let program = Program {
+            env: request.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
+            cwd,
+            ..command(request.command, request.args)
+        };
+        let output_bytes = request.output_byte_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let wanted = TerminalRequest { program, output_bytes, size: TerminalSize::default() };
+        let (terminal, screen) = self.terminals.create(&wanted).map_err(failed)?;
+        // It ends with the terminal, which ends with us.
+        tokio::spawn(screen.run());
+        Ok(acp::CreateTerminalResponse::new(format!("{}-{}", self.tag, terminal.id())))
+    }
+
+    pub(crate) fn terminal_output(
+        &self,
+        request: &acp::TerminalOutputRequest,
+    ) -> Result<acp::TerminalOutputResponse, ErrorObject> {
+        let output = self.terminal(&request.terminal_id)?.output();
+        // A terminal ends its lines as typewriters do, which says nothing here.
+        let text = output.text.replace("\r\n", "\n");
+        Ok(acp::TerminalOutputResponse::new(text, output.truncated).exit_status(output.exit.map(status)))
+    }
+
+    pub(crate) async fn wait_for_terminal_exit(
+        &self,
+        request: &acp::WaitForTerminalExitRequest,
+    ) -> Result<acp::WaitForTerminalExitResponse, ErrorObject> {
+        let terminal = self.terminal(&request.terminal_id)?;
+        Ok(acp::WaitForTerminalExitResponse::new(status(terminal.wait_for_exit().await)))
+    }
+
+    pub(crate) async fn kill_terminal(
+        &self,
+        request: &acp::KillTerminalRequest,
+    ) -> Result<acp::KillTerminalResponse, ErrorObject> {
+        self.terminal(&request.terminal_id)?.kill().await;
+        Ok(acp::KillTerminalResponse::new())
+    }
+
+    pub(crate) async fn release_terminal(
+        &self,
+        request: &acp::ReleaseTerminalRequest,
+    ) -> Result<acp::ReleaseTerminalResponse, ErrorObject> {
+        self.terminals.release(self.own(&request.terminal_id)?).await.map_err(failed)?;
+        Ok(acp::ReleaseTerminalResponse::new())
+    }
+
+    /// Ends all commands: what they were for is over.
+    pub(crate) async fn release_terminals(&self) {
+        self.terminals.release_all().await;
+    }
+
+    fn terminal(&self, id: &acp::TerminalId) -> Result<Terminal, ErrorObject> {
+        self.terminals.get(self.own(id)?).map_err(failed)
+    }
+
+    /// The id as it is here.
+    fn own<'a>(&self, id: &'a acp::TerminalId) -> Result<&'a str, ErrorObject> {
+        let own = id.0.strip_prefix(self.tag.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        own.ok_or_else(|| failed(TerminalError::Unknown(id.0.chars().take(80).collect())))
+    }
+
+    async fn folder(&self, path: &std::path::Path) -> Result<PathBuf, ErrorObject> {
+        self.policy.allowed(path, Access::Browse).await.map_err(|error| refused(&error))
+    }
+}
+
+/// Some agents give a whole command line where a program is meant.
+fn command(command: String, args: Vec<String>) -> Program {
+    const SHELL: [char; 14] = [' ', '\t', '\n', '|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '"'];
+    let is_line = args.is_empty() && command.contains(SHELL) && !std::path::Path::new(&command).is_file();
+    match is_line {
+        true => Program::new("sh", "/").args(["-c".to_owned(), command]),
+        false => Program::new(command, "/").args(args),
+    }
+}
+
+fn status(exit: Exit) -> acp::TerminalExitStatus {
+    let signal = exit.signal.map(|number| exit.signal_name().map_or_else(|| number.to_string(), ToOwned::to_owned));
+    let code = exit.code.and_then(|code| u32::try_from(code).ok());
+    acp::TerminalExitStatus::new().exit_code(code).signal(signal)
+}
+
+fn failed(error: TerminalError) -> ErrorObject {
+    match error {
+        TerminalError::Unknown(_) => ErrorObject { code: NOT_FOUND, message: error.to_string(), data: None },
+        TerminalError::TooMany { .. } | TerminalError::Process(_) | TerminalError::Open(_) => {
+            ErrorObject::internal(error.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::acp::fleet::NoDocuments;
+    use crate::acp::serve::Ground;
+
+    fn served(work: &std::path::Path) -> Served {
+        let ground = Ground {
+            session: "s".into(),
+            cwd: work.to_owned(),
+            directories: vec![work.to_owned()],
+            private: vec![],
+            documents: Arc::new(NoDocuments),
+        };
+        Served::new(ground, "tag".to_owned())
+    }
+
+    async fn run(
+        served: &Served,
+        request: acp::CreateTerminalRequest,
+    ) -> (acp::TerminalOutputResponse, acp::TerminalId) {
+        let id = served.create_terminal(request).await.unwrap().terminal_id;
+        let waits = acp::WaitForTerminalExitRequest::new("s", id.clone());
+        timeout(Duration::from_secs(30), served.wait_for_terminal_exit(&waits)).await.unwrap().unwrap();
+        (served.terminal_output(&acp::TerminalOutputRequest::new("s", id.clone())).unwrap(), id)
+    }
+
+    #[tokio::test]
+    async fn a_command_runs_in_the_working_directory_with_what_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().canonicalize().unwrap();
+        let served = served(&work);
+        let request = acp::CreateTerminalRequest::new("s", "sh")
+            .args(vec!["-c".to_owned(), "pwd; echo $A; exit 3".to_owned()])
+            .env(vec![acp::EnvVariable::new("A", "b")]);
+        let (output, id) = run(&served, request).await;
+        assert_eq!(output.output, format!("{}\nb\n", work.display()));
+        assert_eq!(output.exit_status.unwrap().exit_code, Some(3));
+        served.release_terminal(&acp::ReleaseTerminalRequest::new("s", id.clone())).await.unwrap();
+        let gone = served.terminal_output(&acp::TerminalOutputRequest::new("s", id)).unwrap_err();
+        assert_eq!(gone.code, NOT_FOUND);
+        let elsewhere = served.terminal_output(&acp::TerminalOutputRequest::new("s", "old-terminal-1")).unwrap_err();
+        assert_eq!(elsewhere.code, NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn a_command_line_in_place_of_a_program_is_given_to_a_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = served(folder.path());
+        let (output, _) = run(&served, acp::CreateTerminalRequest::new("s", "echo one && echo two")).await;
+        assert_eq!(output.output, "one\ntwo\n");
+    }
+
+    #[tokio::test]
+    async fn no_command_runs_outside_the_working_directories() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = served(folder.path());
+        let request = acp::CreateTerminalRequest::new("s", "pwd").cwd(PathBuf::from("/"));
+        assert!(served.create_terminal(request).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_command_is_told_when_all_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Arc::new(served(folder.path()));
+        let request = acp::CreateTerminalRequest::new("s", "sleep").args(vec!["600".to_owned()]);
+        let id = served.create_terminal(request).await.unwrap().terminal_id;
+        let waiting = tokio::spawn({
+            let served = Arc::clone(&served);
+            async move { served.wait_for_terminal_exit(&acp::WaitForTerminalExitRequest::new("s", id)).await }
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        timeout(Duration::from_secs(30), served.release_terminals()).await.unwrap();
+        let exit = timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
+        // Where nobody waits any more, there is no such terminal.
+        assert!(exit.is_err() || exit.is_ok_and(|exit| exit.exit_status.exit_code.is_none()));
+    }
+}

@@ -1,0 +1,114 @@
+//! What another host has to know of a conversation to go on with it: a small file in the shim's folder.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::TurnId;
+use serde::{Deserialize, Serialize};
+
+use super::choices::Said;
+
+const FILE: &str = "session.json";
+const BESIDE: &str = "session.json.new";
+/// A file that is larger was not written here.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A conversation with an agent's process.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Kept {
+    /// Which process it is, as in a [`Mark`](crate::Mark).
+    pub(super) process: u64,
+    pub(super) session: acp::SessionId,
+    pub(super) capabilities: acp::AgentCapabilities,
+    pub(super) said: Said,
+    pub(super) turn: KeptTurn,
+}
+
+/// The last prompt that was sent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeptTurn {
+    pub(super) turn: TurnId,
+    /// Up to where the agent's words belong to what was before.
+    pub(super) frame: u64,
+    /// The number of the prompt's line: it was sent if the shim has taken it.
+    pub(super) line: u64,
+    /// How it ended, where the agent was ended behind it: the host may have stopped before that was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ended: Option<Ended>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Ended {
+    Well,
+    Failed(String),
+}
+
+impl Kept {
+    pub(super) fn path(folder: &Path) -> PathBuf {
+        folder.join(FILE)
+    }
+
+    /// What lies in a shim's folder, where it can be read.
+    pub(super) async fn read(folder: &Path) -> Option<Self> {
+        let path = Self::path(folder);
+        let read = tokio::task::spawn_blocking(move || {
+            if fs::metadata(&path).ok()?.len() > MOST_BYTES {
+                return None;
+            }
+            serde_json::from_slice(&fs::read(&path).ok()?).ok()
+        });
+        read.await.ok().flatten()
+    }
+
+    /// Where it cannot be written, this turn does not outlive the host, which is logged.
+    pub(super) async fn write(self, folder: &Path) {
+        let folder = folder.to_owned();
+        let written = tokio::task::spawn_blocking(move || {
+            let beside = folder.join(BESIDE);
+            // It tells what can be set, which may name what nobody else should know.
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+            file.write_all(&serde_json::to_vec(&self)?)?;
+            // It need not outlive the system: the agent's process does not.
+            fs::rename(&beside, Self::path(&folder))
+        });
+        if let Err(error) = written.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            tracing::warn!(%error, "an agent's turn cannot be gone on with if the host ends now");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_kept_is_read_again_and_nonsense_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Kept::read(folder.path()).await.is_none());
+        let kept = Kept {
+            process: 7,
+            session: "s".into(),
+            capabilities: acp::AgentCapabilities::new().load_session(true),
+            said: Said::default(),
+            turn: KeptTurn { turn: "t".into(), frame: 3, line: 4, ended: None },
+        };
+        kept.write(folder.path()).await;
+        let path = folder.path().join(FILE);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let kept = Kept::read(folder.path()).await.unwrap();
+        assert_eq!((kept.turn.turn, kept.turn.frame, kept.turn.line), ("t".into(), 3, 4));
+        assert!(kept.capabilities.load_session && kept.process == 7);
+        fs::write(&path, "{}").unwrap();
+        assert!(Kept::read(folder.path()).await.is_none());
+    }
+}

@@ -1,0 +1,213 @@
+//! The first words with an agent: who is who, and which conversation is ours.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1 as acp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::chat::Chat;
+use super::process::Process;
+use crate::acp::connection::{CallError, Purpose};
+
+/// What an agent says that wants to be logged in first.
+pub(super) const AUTH_REQUIRED: i64 = -32000;
+
+/// An agent that has introduced itself.
+#[derive(Debug)]
+pub(super) struct Greeted<'a> {
+    chat: &'a Chat,
+    process: &'a Process,
+    methods: Vec<acp::AuthMethod>,
+    patience: Duration,
+}
+
+/// A conversation with an agent.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) session: acp::SessionId,
+    /// What the agent said to it.
+    pub(super) result: Value,
+    pub(super) memory: Memory,
+}
+
+/// Whether the agent knows what was said before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    Kept,
+    Empty,
+}
+
+/// Why there is no conversation.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(
+        "it speaks version {theirs} of the Agent Client Protocol, and Grove speaks 1: install another version of it"
+    )]
+    Version { theirs: String },
+    #[error("{0}")]
+    Auth(String),
+    #[error("it opened a session and did not say which")]
+    Nameless,
+}
+
+/// Introduces us to an agent.
+pub(super) async fn greet<'a>(chat: &'a Chat, process: &'a Process) -> Result<Greeted<'a>, OpenError> {
+    let patience = chat.fleet.options().patience;
+    let elicitation = acp::ElicitationCapabilities::new()
+        .form(acp::ElicitationFormCapabilities::new())
+        .url(acp::ElicitationUrlCapabilities::new());
+    let able = acp::ClientCapabilities::new()
+        .fs(acp::FileSystemCapabilities::new().read_text_file(true).write_text_file(true))
+        .terminal(true)
+        .elicitation(elicitation);
+    let request = acp::InitializeRequest::new(ProtocolVersion::V1)
+        .client_capabilities(able)
+        .client_info(acp::Implementation::new("grove", env!("CARGO_PKG_VERSION")));
+    let method = acp::AGENT_METHOD_NAMES.initialize;
+    let answer: acp::InitializeResponse = process.link.call(method, &request, patience).await?;
+    if answer.protocol_version != ProtocolVersion::V1 {
+        return Err(OpenError::Version { theirs: answer.protocol_version.to_string() });
+    }
+    process.set_capabilities(answer.agent_capabilities);
+    Ok(Greeted { chat, process, methods: answer.auth_methods, patience })
+}
+
+impl Greeted<'_> {
+    /// Goes on with a conversation that the agent had before, or begins one.
+    pub(super) async fn open(&self, known_as: Option<&str>) -> Result<Opened, OpenError> {
+        if let Some(known_as) = known_as
+            && let Some(opened) = self.reopen(known_as.to_owned().into()).await?
+        {
+            return Ok(opened);
+        }
+        let request = acp::NewSessionRequest::new(self.chat.cwd()).additional_directories(self.beside());
+        let method = acp::AGENT_METHOD_NAMES.session_new;
+        let result = self.opening(Purpose::Opens(None), method, &request).await?;
+        let session = self.process.session().ok_or(OpenError::Nameless)?;
+        Ok(Opened { session, result, memory: Memory::Empty })
+    }
+
+    /// `None`: the agent cannot, or does not know the conversation any more.
+    async fn reopen(&self, session: acp::SessionId) -> Result<Option<Opened>, OpenError> {
+        let able = self.process.capabilities();
+        let opens = || Purpose::Opens(Some(session.clone()));
+        let mut result = None;
+        if able.session_capabilities.resume.is_some() {
+            let request =
+                acp::ResumeSessionRequest::new(session.clone(), self.chat.cwd()).additional_directories(self.beside());
+            let method = acp::AGENT_METHOD_NAMES.session_resume;
+            result = forgotten(self.opening(opens(), method, &request).await)?;
+        }
+        if result.is_none() && able.load_session {
+            let request =
+                acp::LoadSessionRequest::new(session.clone(), self.chat.cwd()).additional_directories(self.beside());
+            let method = acp::AGENT_METHOD_NAMES.session_load;
+            result = forgotten(self.opening(opens(), method, &request).await)?;
+        }
+        let Some(result) = result else { return Ok(None) };
+        // An agent that has it open says so as an error, which opens nothing.
+        if self.process.session().is_none() {
+            self.process.opened(session.clone());
+        }
+        Ok(Some(Opened { session, result, memory: Memory::Kept }))
+    }
+
+    /// Calls a method; where the agent wants to be logged in first, that is done, once.
+    pub(super) async fn opening<P: Serialize>(
+        &self,
+        purpose: Purpose,
+        method: &'static str,
+        params: &P,
+    ) -> Result<Value, OpenError> {
+        let call = || self.process.link.call_for(purpose.clone(), method, params, self.patience);
+        let result = match call().await {
+            Err(error) if error.code() == Some(AUTH_REQUIRED) => {
+                self.authenticate().await?;
+                match call().await {
+                    Err(error) if error.code() == Some(AUTH_REQUIRED) => return Err(self.not_logged_in(&error)),
+                    other => other?,
+                }
+            }
+            other => other?,
+        };
+        Ok(serde_json::from_str(result.get()).map_err(|error| CallError::Nonsense { method, error })?)
+    }
+
+    async fn authenticate(&self) -> Result<(), OpenError> {
+        let method = acp::AGENT_METHOD_NAMES.authenticate;
+        let Some(chosen) = &self.chat.program.auth else {
+            return Err(OpenError::Auth(self.ways("it wants to be logged in")));
+        };
+        let request = acp::AuthenticateRequest::new(chosen.clone());
+        let answer = self.process.link.call_for(Purpose::Any, method, &request, self.patience).await;
+        answer.map(drop).map_err(|error| self.not_logged_in(&error))
+    }
+
+    fn not_logged_in(&self, error: &CallError) -> OpenError {
+        OpenError::Auth(self.ways(&format!("it could not be logged in ({error})")))
+    }
+
+    /// What a person can do.
+    fn ways(&self, problem: &str) -> String {
+        let name = &self.chat.program.display_name;
+        let ways: Vec<String> = self
+            .methods
+            .iter()
+            .map(|way| match way.description() {
+                Some(description) => format!("`{}` ({}: {description})", way.id().0, way.name()),
+                None => format!("`{}` ({})", way.id().0, way.name()),
+            })
+            .collect();
+        match ways.as_slice() {
+            [] => format!("{problem}: log in with {name} itself, then try again"),
+            ways => format!(
+                "{problem}: log in with {name} itself, or set `auth` in its settings to one of {}",
+                ways.join(", ")
+            ),
+        }
+    }
+
+    fn beside(&self) -> Vec<PathBuf> {
+        match self.process.capabilities().session_capabilities.additional_directories {
+            Some(_) => self.chat.beside().to_vec(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What came of going on with a conversation: `None` where the agent refused. Only that it does not answer any more, or
+/// wants to be logged in, is a reason not to begin another.
+fn forgotten(result: Result<Value, OpenError>) -> Result<Option<Value>, OpenError> {
+    match result {
+        Ok(result) => Ok(Some(result)),
+        Err(OpenError::Call(CallError::Refused { error, .. })) if is_open(&error.message) => Ok(Some(Value::Null)),
+        Err(OpenError::Call(error @ CallError::Refused { .. })) => {
+            tracing::debug!(%error, "an agent does not go on with a conversation");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an agent refuses to load a session because it has it open.
+fn is_open(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("already") && ["loaded", "open", "active"].iter().any(|word| message.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_loaded_already_is_open() {
+        assert!(is_open("Session f5428d38 is already loaded"));
+        assert!(!is_open("Session f5428d38 was not found"));
+        assert!(!is_open("it already failed"));
+    }
+}

@@ -1,0 +1,337 @@
+//! An agent's process: what everybody who has to do with it knows of it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::TurnId;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, timeout};
+
+use super::choices::Choices;
+use super::kept::Ended;
+use crate::acp::connection::{Frames, Link, settled};
+use crate::acp::serve::Served;
+use crate::agent::*;
+
+/// How many of an agent's calls may wait for our answers at a time. One more is refused.
+pub(super) const ASKED: usize = 256;
+/// How many lists of commands are kept until it is known which conversation is ours.
+const COMMANDS: usize = 8;
+
+/// An agent's process, from its start to its end.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(super) link: Link,
+    pub(super) served: Arc<Served>,
+    pub(super) folder: PathBuf,
+    state: Mutex<State>,
+    /// Counts what happened to its turn or to itself.
+    changes: watch::Sender<u64>,
+    /// Up to where nobody will ask again.
+    settled: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    frames: Frames,
+    conversation: Conversation,
+    capabilities: acp::AgentCapabilities,
+    choices: Choices,
+    turn: Option<Running>,
+    /// How the last turn ended.
+    last: Option<(TurnId, Ended)>,
+    /// Up to where nobody will ask again, when all that was reported is stored.
+    reported: u64,
+    ended: Option<String>,
+}
+
+/// The conversation that is ours.
+#[derive(Debug)]
+enum Conversation {
+    /// There is none yet. Commands may be told before the answer that says which is ours.
+    Opening(Vec<(acp::SessionId, Vec<AgentEvent>)>),
+    Open(acp::SessionId),
+}
+
+/// A turn at work.
+#[derive(Debug)]
+pub(super) struct Running {
+    sink: TurnSink,
+    /// Since when it is cancelled. Dropped, the turn is over.
+    cancelled: watch::Sender<Option<Instant>>,
+    reply: oneshot::Sender<Result<(), AgentError>>,
+    origin: Origin,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// This host's.
+    Own,
+    /// An earlier host's, and whether the agent was still there when this host came.
+    Earlier { agent_runs: bool },
+}
+
+/// What of a turn is needed to report for it.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) sink: TurnSink,
+    cancelled: watch::Receiver<Option<Instant>>,
+}
+
+/// What a process knows at its start.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    pub(super) frames: Frames,
+    pub(super) session: Option<acp::SessionId>,
+    pub(super) capabilities: acp::AgentCapabilities,
+    pub(super) choices: Choices,
+    pub(super) turn: Option<Running>,
+}
+
+impl Beginning {
+    /// Of a process that was just started.
+    pub(super) fn fresh(frames: Frames) -> Self {
+        let (capabilities, choices) = (acp::AgentCapabilities::default(), Choices::default());
+        Self { frames, session: None, capabilities, choices, turn: None }
+    }
+}
+
+impl Running {
+    pub(super) fn new(sink: TurnSink, reply: oneshot::Sender<Result<(), AgentError>>, origin: Origin) -> Self {
+        Self { sink, cancelled: watch::Sender::new(None), reply, origin }
+    }
+}
+
+impl Turn {
+    /// Waits until the turn is cancelled or over.
+    pub(super) async fn cancelled(mut self) {
+        self.cancelled.wait_for(Option::is_some).await.map(drop).ok();
+    }
+}
+
+impl Process {
+    pub(super) fn new(link: Link, served: Served, folder: PathBuf, beginning: Beginning) -> Self {
+        let Beginning { frames, session, capabilities, choices, turn } = beginning;
+        let conversation = session.map_or(Conversation::Opening(Vec::new()), Conversation::Open);
+        let state = State { frames, conversation, capabilities, choices, turn, last: None, reported: 0, ended: None };
+        Self {
+            link,
+            served: Arc::new(served),
+            folder,
+            state: Mutex::new(state),
+            changes: watch::Sender::new(0),
+            settled: watch::Sender::new(0),
+        }
+    }
+
+    // Every change of the state is whole before anything can panic, so a poisoned one is still sound.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn settled(&self) -> watch::Receiver<u64> {
+        self.settled.subscribe()
+    }
+
+    // Its frames.
+
+    pub(super) fn with_frames<T>(&self, change: impl FnOnce(&mut Frames) -> T) -> T {
+        change(&mut self.state().frames)
+    }
+
+    /// The mark of a report that is about to be made.
+    pub(super) fn mark(&self) -> Mark {
+        let mut state = self.state();
+        let mark = state.frames.mark();
+        state.reported = settled(&mark).max(state.reported);
+        mark
+    }
+
+    /// Whether something was reported that may not be stored.
+    pub(super) fn has_unstored(&self) -> bool {
+        *self.settled.borrow() < self.state().reported
+    }
+
+    /// A mark is stored: the shim may forget what lies before it.
+    pub(crate) fn stored(&self, mark: &Mark) {
+        // One of an earlier process says nothing of this one.
+        if mark.process != self.with_frames(|frames| frames.process()) {
+            return;
+        }
+        let upto = settled(mark);
+        self.settled.send_if_modified(|settled| {
+            let grows = upto > *settled;
+            *settled = upto.max(*settled);
+            grows
+        });
+    }
+
+    // Its conversation.
+
+    pub(super) fn session(&self) -> Option<acp::SessionId> {
+        match &self.state().conversation {
+            Conversation::Open(session) => Some(session.clone()),
+            Conversation::Opening(_) => None,
+        }
+    }
+
+    /// Whether a call is about our conversation. One that is not open yet is not told from others.
+    pub(super) fn concerns(&self, session: &acp::SessionId) -> bool {
+        self.session().is_none_or(|ours| ours == *session)
+    }
+
+    /// The conversation is open: what was told of its commands before.
+    pub(super) fn opened(&self, session: acp::SessionId) -> Vec<AgentEvent> {
+        let conversation = &mut self.state().conversation;
+        let before = std::mem::replace(conversation, Conversation::Open(session.clone()));
+        match before {
+            Conversation::Opening(told) => {
+                told.into_iter().filter(|(whose, _)| *whose == session).flat_map(|(_, events)| events).collect()
+            }
+            Conversation::Open(_) => Vec::new(),
+        }
+    }
+
+    /// Keeps the commands of a conversation that may turn out to be ours.
+    pub(super) fn keep_commands(&self, session: acp::SessionId, events: Vec<AgentEvent>) {
+        if let Conversation::Opening(told) = &mut self.state().conversation {
+            // The last ones are what holds.
+            told.retain(|(whose, _)| *whose != session);
+            if told.len() < COMMANDS {
+                told.push((session, events));
+            }
+        }
+    }
+
+    pub(super) fn capabilities(&self) -> acp::AgentCapabilities {
+        self.state().capabilities.clone()
+    }
+
+    pub(super) fn set_capabilities(&self, capabilities: acp::AgentCapabilities) {
+        self.state().capabilities = capabilities;
+    }
+
+    pub(super) fn with_choices<T>(&self, change: impl FnOnce(&mut Choices) -> T) -> T {
+        change(&mut self.state().choices)
+    }
+
+    // Its turn.
+
+    /// Begins a turn, and says up to where the agent's words belong to what was before. With an agent that has ended
+    /// meanwhile the turn has as well: nobody hears it who could say so later.
+    pub(super) fn begin(&self, turn: Running) -> Option<u64> {
+        let mut state = self.state();
+        if let Some(how) = state.ended.clone() {
+            drop(state);
+            turn.reply.send(Err(AgentError::Died(how))).ok();
+            return None;
+        }
+        state.frames.turn_began();
+        state.turn = Some(turn);
+        let dealt = state.frames.dealt();
+        drop(state);
+        self.changed();
+        Some(dealt)
+    }
+
+    /// The turn for which things are reported.
+    pub(super) fn turn(&self) -> Option<Turn> {
+        let state = self.state();
+        let running = state.turn.as_ref().filter(|turn| turn.cancelled.borrow().is_none())?;
+        Some(Turn { sink: running.sink.clone(), cancelled: running.cancelled.subscribe() })
+    }
+
+    /// Whether this turn is at work, cancelled or not.
+    pub(super) fn runs(&self, turn: &str) -> bool {
+        self.state().turn.as_ref().is_some_and(|running| running.sink.turn().as_str() == turn)
+    }
+
+    pub(super) fn has_turn(&self) -> bool {
+        self.state().turn.is_some()
+    }
+
+    /// Since when a turn is cancelled that has not ended yet.
+    pub(super) fn cancelled_at(&self) -> Option<Instant> {
+        self.state().turn.as_ref().and_then(|turn| *turn.cancelled.borrow())
+    }
+
+    pub(super) fn origin(&self) -> Option<Origin> {
+        self.state().turn.as_ref().map(|turn| turn.origin)
+    }
+
+    /// The turn is over, and whoever waits for it learns how.
+    pub(super) fn finish(&self, result: Result<(), AgentError>) {
+        let mut state = self.state();
+        let Some(turn) = state.turn.take() else { return };
+        let ended = result.as_ref().map_or_else(|error| Ended::Failed(error.to_string()), |()| Ended::Well);
+        state.last = Some((turn.sink.turn().clone(), ended));
+        drop(state);
+        // Where nobody waits any more, it was cancelled.
+        turn.reply.send(result).ok();
+        self.changed();
+    }
+
+    /// How the last turn ended.
+    pub(super) fn last(&self) -> Option<(TurnId, Ended)> {
+        self.state().last.clone()
+    }
+
+    /// Marks a turn as cancelled, and tells the agent. It may say so again: agents do not mind.
+    pub(super) async fn cancel(&self, turn: &TurnId, patience: Duration) {
+        let session = {
+            let state = self.state();
+            let Some(running) = state.turn.as_ref().filter(|running| running.sink.turn() == turn) else { return };
+            running.cancelled.send_if_modified(|since| {
+                let first = since.is_none();
+                since.get_or_insert_with(Instant::now);
+                first
+            });
+            match &state.conversation {
+                Conversation::Open(session) => session.clone(),
+                Conversation::Opening(_) => return,
+            }
+        };
+        self.changed();
+        let method = acp::AGENT_METHOD_NAMES.session_cancel;
+        let cancels = acp::CancelNotification::new(session);
+        if !matches!(timeout(patience, self.link.notify(method, &cancels)).await, Ok(Ok(()))) {
+            tracing::debug!("an agent cannot be told that its turn is cancelled");
+        }
+    }
+
+    // Its end.
+
+    /// How it ended, once it has.
+    pub(super) fn ended(&self) -> Option<String> {
+        self.state().ended.clone()
+    }
+
+    /// Nobody needs what it says any more: its turn is cancelled, and nothing of it is stored.
+    pub(super) fn let_go(&self) {
+        if let Some(turn) = &self.state().turn {
+            turn.cancelled.send_modify(|since| {
+                since.get_or_insert_with(Instant::now);
+            });
+        }
+        self.settled.send_replace(u64::MAX);
+    }
+
+    /// It has ended: nothing more comes of it.
+    pub(super) fn end(&self, how: String, result: Result<(), AgentError>) {
+        self.state().ended = Some(how);
+        self.link.close();
+        self.finish(result);
+        self.changed();
+    }
+}

@@ -1,0 +1,340 @@
+//! Hearing an agent: its lines in order, and what each of them means for the turn.
+//!
+//! Whatever waits for somebody else (a person, a file, a command) waits in a task of its own. What is reported is waited
+//! for here: an agent runs no faster than the host can store what it says.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::RequestId;
+use grove_shim::{AgentEnd, FromAgent, ShimError, ShimReader};
+use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::chat::Chat;
+use super::last_words::{how_it_ended, with_last_words};
+use super::open::AUTH_REQUIRED;
+use super::process::{Origin, Process};
+use crate::acp::connection::{Frames, Purpose, told, turn_of};
+use crate::acp::fleet::end_what_runs_in;
+use crate::acp::map::{self, Said, Update};
+use crate::agent::*;
+
+/// How long an agent's last words wait to be stored before the shim may forget them.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// What an earlier host has dealt with.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// All frames up to this one,
+    pub(super) upto: u64,
+    /// but for these, which still want an answer: they are heard again, and not reported again.
+    pub(super) open: BTreeSet<u64>,
+    /// Where the answers come from.
+    pub(super) waiting: HashMap<RequestId, Awaits>,
+}
+
+/// Hears one process until its end.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) chat: Arc<Chat>,
+    pub(super) process: Arc<Process>,
+    shim: ShimReader,
+    pub(super) past: Past,
+    /// What waits for somebody else.
+    pub(super) tasks: JoinSet<Effect>,
+}
+
+/// What came of an agent's call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Doing it again would do no harm.
+    None,
+    /// It is not to be done again by another host.
+    Once,
+}
+
+/// What a frame says.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) frame: u64,
+    /// It was reported by an earlier host.
+    pub(super) again: bool,
+    pub(super) events: Vec<AgentEvent>,
+    /// The turn is over.
+    ended: Option<Result<(), AgentError>>,
+}
+
+/// Why there is nothing more to hear.
+#[derive(Debug)]
+enum Over {
+    Agent(u64, AgentEnd),
+    Shim(ShimError),
+    /// Nobody listens to us.
+    Host,
+}
+
+impl Reader {
+    pub(super) fn new(chat: Arc<Chat>, process: Arc<Process>, shim: ShimReader, past: Past) -> Self {
+        Self { chat, process, shim, past, tasks: JoinSet::new() }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut settled = self.process.settled();
+        let over = self.listen(&mut settled).await;
+        match over {
+            Over::Agent(number, end) => self.agent_ended(number, &end, settled).await,
+            Over::Shim(error) => self.shim_failed(error).await,
+            // What was not stored is not acknowledged: the next host hears it.
+            Over::Host => self.process.end("the host is gone".to_owned(), Err(AgentError::TurnOver)),
+        }
+    }
+
+    async fn listen(&mut self, settled: &mut watch::Receiver<u64>) -> Over {
+        loop {
+            tokio::select! {
+                heard = self.shim.read() => match heard {
+                    Ok(FromAgent::Line { number, line }) => {
+                        if self.frame(number, &line).await.is_err() {
+                            return Over::Host;
+                        }
+                    }
+                    Ok(FromAgent::Ended { number, end }) => return Over::Agent(number, end),
+                    Err(error) => return Over::Shim(error),
+                },
+                Some(done) = self.tasks.join_next() => {
+                    if matches!(done, Ok(Effect::Once)) && self.report(Vec::new()).await.is_err() {
+                        return Over::Host;
+                    }
+                }
+                Ok(()) = settled.changed() => {
+                    let upto = (*settled.borrow_and_update()).min(self.process.with_frames(|frames| frames.dealt()));
+                    // Where it fails, so does the next read.
+                    self.process.link.shim().acknowledge(upto).await.ok();
+                }
+            }
+        }
+    }
+
+    async fn frame(&mut self, number: u64, line: &[u8]) -> Result<(), AgentError> {
+        let again = number <= self.past.upto;
+        if again && !self.past.open.remove(&number) {
+            return Ok(());
+        }
+        let mut heard = Heard { frame: number, again, events: Vec::new(), ended: None };
+        self.hear(line, &mut heard).await;
+        self.process.with_frames(|frames| {
+            frames.deal(number);
+            if heard.ended.is_some() {
+                frames.turn_ended(number);
+            }
+        });
+        if !again && !heard.events.is_empty() {
+            self.report(heard.events).await?;
+        }
+        if let Some(result) = heard.ended {
+            let served = Arc::clone(&self.process.served);
+            self.tasks.spawn(async move {
+                served.release_terminals().await;
+                Effect::None
+            });
+            self.process.finish(result);
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, line: &[u8], heard: &mut Heard) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        let Ok(text) = str::from_utf8(line) else {
+            tracing::debug!(frame = heard.frame, bytes = line.len(), "a line of an agent is no text");
+            return;
+        };
+        self.process.link.heard(text);
+        match jsonrpc::parse(text) {
+            Ok(Frame::Single(Ok(message))) => self.message(message, heard).await,
+            Ok(Frame::Batch(messages)) => {
+                for message in messages.into_iter().flatten() {
+                    self.message(message, heard).await;
+                }
+            }
+            // Some agents log to their stdout.
+            Ok(Frame::Single(Err(jsonrpc::Invalid { error, .. }))) | Err(error) => {
+                tracing::debug!(frame = heard.frame, %error, line = %beginning(text), "a line of an agent is passed over");
+            }
+        }
+    }
+
+    async fn message(&mut self, message: Message<'_>, heard: &mut Heard) {
+        match message {
+            Message::Request(request) => self.request(request, heard).await,
+            Message::Notification { .. } if heard.again => {}
+            Message::Notification { method, params } => {
+                if method == acp::CLIENT_METHOD_NAMES.session_update {
+                    self.update(params, heard);
+                } else {
+                    tracing::trace!(%method, "a notification of an agent is passed over");
+                }
+            }
+            Message::Response { id, outcome } => self.response(&id, outcome, heard),
+        }
+    }
+
+    fn update(&self, params: Option<&RawValue>, heard: &mut Heard) {
+        let params = serde_json::from_str(params.map_or("null", RawValue::get)).unwrap_or_default();
+        let Update { session, said } = match map::update(params) {
+            Ok(update) => update,
+            Err(error) => {
+                tracing::debug!(frame = heard.frame, %error, "an update of an agent is passed over");
+                return;
+            }
+        };
+        let ours = self.process.session();
+        if ours.as_ref().is_some_and(|ours| *ours != session) {
+            tracing::trace!(%session, "an update of another session is passed over");
+            return;
+        }
+        if ours.is_none() {
+            // What a conversation was before is ours to know, and how things stand its opening tells. Commands are news.
+            if let Said::Events(events) = said
+                && events.iter().all(|event| matches!(event, AgentEvent::Commands(_)))
+            {
+                self.process.keep_commands(session, events);
+            }
+            return;
+        }
+        match said {
+            Said::Events(events) => heard.events.extend(events),
+            Said::Mode(mode) => self.chosen(heard, self.process.with_choices(|choices| choices.take_mode(mode))),
+            Said::Options(options) => {
+                self.chosen(heard, self.process.with_choices(|choices| choices.take_options(options)));
+            }
+        }
+    }
+
+    fn chosen(&self, heard: &mut Heard, differs: bool) {
+        if differs {
+            self.process.with_choices(|choices| {
+                self.chat.learned.models(choices.settings());
+                heard.events.extend(choices.settings().event());
+            });
+        }
+    }
+
+    fn response(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>, heard: &mut Heard) {
+        let Some(id) = id.text() else { return };
+        if let Some(turn) = turn_of(&id) {
+            if self.process.runs(turn) {
+                let (events, result) = answered(outcome, &self.chat.program.display_name);
+                heard.events.extend(events);
+                heard.ended = Some(result);
+            }
+            return;
+        }
+        // A host that came back hears answers to calls of the one before.
+        let Some(call) = self.process.link.take(&id) else { return };
+        if let (Purpose::Opens(session), Ok(result)) = (&call.purpose, &outcome)
+            && let Some(session) = session.clone().or_else(|| session_in(result))
+        {
+            heard.events.extend(self.process.opened(session));
+        }
+        call.answer(outcome);
+    }
+
+    /// Reports what was heard, and up to where all is dealt with by it. What belongs to a turn that is over is left out.
+    async fn report(&self, mut events: Vec<AgentEvent>) -> Result<(), AgentError> {
+        let mark = Some(self.process.mark());
+        match self.process.turn() {
+            Some(turn) => {
+                let cancelled = turn.clone().cancelled();
+                tokio::select! {
+                    reported = turn.sink.report(events, mark) => reported,
+                    () = cancelled => Ok(()),
+                }
+            }
+            None => {
+                events.retain(AgentEvent::is_of_session);
+                if events.is_empty() {
+                    return Ok(());
+                }
+                self.chat.reports.report(events, mark).await
+            }
+        }
+    }
+
+    async fn agent_ended(mut self, number: u64, end: &AgentEnd, mut settled: watch::Receiver<u64>) {
+        let how = with_last_words(how_it_ended(end), &self.process.folder).await;
+        let cut_off = self.process.turn().is_some();
+        if cut_off {
+            // What it said has to be stored before the shim forgets it. The end itself has to be heard again by a host
+            // that comes back before the turn's end is stored.
+            self.process.with_frames(Frames::nobody_waits);
+            self.report(Vec::new()).await.ok();
+        }
+        let failed = match self.process.origin() {
+            Some(Origin::Earlier { agent_runs: false }) => AgentError::Interrupted(how.clone()),
+            Some(Origin::Own | Origin::Earlier { agent_runs: true }) | None => AgentError::Died(how.clone()),
+        };
+        self.process.end(how, Err(failed));
+        self.tasks.abort_all();
+        self.process.served.release_terminals().await;
+        if cut_off {
+            let said = self.process.with_frames(|frames| frames.dealt());
+            timeout(FAREWELL, settled.wait_for(|settled| *settled >= said)).await.map(drop).ok();
+        }
+        self.process.link.shim().acknowledge(number).await.ok();
+    }
+
+    async fn shim_failed(mut self, error: ShimError) {
+        let how = with_last_words(error.to_string(), &self.process.folder).await;
+        // The agent may still be there, and nobody would ever hear it. Once its end is known, the next one may be started
+        // in the same folder, and would be ended in its place.
+        if !matches!(error, ShimError::TakenOver) {
+            let grace = self.chat.fleet.options().shim_limits.grace;
+            if let Err(error) = end_what_runs_in(&self.process.folder, grace).await {
+                tracing::warn!(%error, "an agent that is not heard any more cannot be ended");
+            }
+        }
+        self.process.end(how.clone(), Err(AgentError::Died(how)));
+        self.tasks.abort_all();
+        self.process.served.release_terminals().await;
+    }
+}
+
+/// How a turn ended, by the answer to its prompt.
+fn answered(outcome: Result<&RawValue, ErrorObject>, name: &str) -> (Vec<AgentEvent>, Result<(), AgentError>) {
+    let failed = |why: String| (Vec::new(), Err(AgentError::Turn(why)));
+    match outcome {
+        Ok(result) => match serde_json::from_str::<acp::PromptResponse>(result.get()) {
+            Ok(response) => map::ended(&response),
+            Err(error) => failed(format!("the agent ended the turn in its own way: {error}")),
+        },
+        Err(error) if error.code == AUTH_REQUIRED => failed(format!(
+            "the agent wants to be logged in ({}): log in with {name} itself, then try again",
+            told(&error)
+        )),
+        Err(error) => failed(format!("the agent says: {}", told(&error))),
+    }
+}
+
+/// The conversation that an answer names.
+fn session_in(result: &RawValue) -> Option<acp::SessionId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Opened {
+        session_id: acp::SessionId,
+    }
+    serde_json::from_str::<Opened>(result.get()).ok().map(|opened| opened.session_id)
+}
+
+/// So much of a line that a log shows what it was.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(200)]
+}

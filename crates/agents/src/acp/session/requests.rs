@@ -1,0 +1,239 @@
+//! What an agent asks: leave, answers of a person, files, terminals.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as acp;
+use grove_core::RequestId;
+use grove_wire::jsonrpc::{ErrorObject, Id, Request, code};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::process::{ASKED, Turn};
+use super::reader::{Effect, Heard, Reader};
+use crate::acp::elicit;
+use crate::acp::map::{self, Permission};
+use crate::acp::serve::Served;
+use crate::agent::*;
+
+/// A call about a conversation.
+trait InSession {
+    fn session(&self) -> &acp::SessionId;
+}
+
+macro_rules! in_session {
+    ($($request:ident),*) => {$(
+        impl InSession for acp::$request {
+            fn session(&self) -> &acp::SessionId {
+                &self.session_id
+            }
+        }
+    )*};
+}
+
+in_session!(
+    ReadTextFileRequest,
+    WriteTextFileRequest,
+    CreateTerminalRequest,
+    TerminalOutputRequest,
+    WaitForTerminalExitRequest,
+    KillTerminalRequest,
+    ReleaseTerminalRequest
+);
+
+impl Reader {
+    pub(super) async fn request(&mut self, request: Request<'_>, heard: &mut Heard) {
+        let Request { id, method, params } = request;
+        let params = params.map_or("{}", RawValue::get);
+        if self.process.with_frames(|frames| frames.wanted()) >= ASKED {
+            let error = ErrorObject::new(code::INTERNAL, format!("{ASKED} calls wait for an answer: wait for one"));
+            return self.refuse(&id, error).await;
+        }
+        // Nothing is done here that takes long: the next line would wait for it.
+        let begun = match method.as_ref() {
+            "session/request_permission" => self.permission(&id, params, heard),
+            "elicitation/create" => self.elicitation(&id, params, heard),
+            "fs/read_text_file" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
+                served.read_text_file(request).await
+            }),
+            "fs/write_text_file" => self.serve(&id, params, heard, Effect::Once, |served, request| async move {
+                served.write_text_file(request).await
+            }),
+            "terminal/create" => self.serve(&id, params, heard, Effect::Once, |served, request| async move {
+                served.create_terminal(request).await
+            }),
+            "terminal/output" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
+                served.terminal_output(&request)
+            }),
+            "terminal/wait_for_exit" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
+                served.wait_for_terminal_exit(&request).await
+            }),
+            "terminal/kill" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
+                served.kill_terminal(&request).await
+            }),
+            "terminal/release" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
+                served.release_terminal(&request).await
+            }),
+            unknown => Err(ErrorObject::unknown_method(unknown)),
+        };
+        if let Err(error) = begun {
+            self.refuse(&id, error).await;
+        }
+    }
+
+    fn permission(&mut self, id: &Id, params: &str, heard: &mut Heard) -> Result<(), ErrorObject> {
+        let turn = self.process.turn();
+        let name = turn.as_ref().map_or_else(|| RequestId::from(""), |turn| question(turn, id));
+        let (answer, mut verdict) = oneshot::channel();
+        let Permission { session, offered, event } =
+            map::permission(parse(params)?, name.clone(), answer).map_err(ErrorObject::invalid_params)?;
+        self.check(&session)?;
+        let Some(turn) = turn else { return self.nobody_answers(id, heard, &offered) };
+        if heard.again {
+            match self.past.waiting.remove(&name) {
+                Some(Awaits::Permission(_, waited)) => verdict = waited,
+                // What was denied is not waited for, whether the agent has heard of it or not.
+                Some(Awaits::Question(_) | Awaits::Result(..)) | None => {
+                    return self.nobody_answers(id, heard, &offered);
+                }
+            }
+        } else {
+            heard.events.push(event);
+        }
+        let patience = self.chat.fleet.options().patience;
+        self.answer(id, heard, Effect::None, async move {
+            let verdict = answered(verdict, turn, patience).await;
+            json(&acp::RequestPermissionResponse::new(map::outcome(&offered, verdict.as_ref())))
+        });
+        Ok(())
+    }
+
+    fn nobody_answers(&mut self, id: &Id, heard: &Heard, offered: &[acp::PermissionOption]) -> Result<(), ErrorObject> {
+        let cancelled = acp::RequestPermissionResponse::new(map::outcome(offered, None));
+        self.answer(id, heard, Effect::None, ready(json(&cancelled)));
+        Ok(())
+    }
+
+    fn elicitation(&mut self, id: &Id, params: &str, heard: &mut Heard) -> Result<(), ErrorObject> {
+        let asked: Value = parse(params)?;
+        if let Some(session) = asked.get("sessionId").and_then(Value::as_str) {
+            self.check(&acp::SessionId::new(session))?;
+        }
+        let nobody_answers = ready(json(&elicit::response(&asked, None)));
+        let Some(turn) = self.process.turn() else {
+            self.answer(id, heard, Effect::None, nobody_answers);
+            return Ok(());
+        };
+        let name = question(&turn, id);
+        let response = if heard.again {
+            let Some(Awaits::Question(waited)) = self.past.waiting.remove(&name) else {
+                self.answer(id, heard, Effect::None, nobody_answers);
+                return Ok(());
+            };
+            waited
+        } else {
+            let request = Box::new(elicit::request(&asked, name).map_err(ErrorObject::invalid_params)?);
+            let (answer, response) = oneshot::channel();
+            heard.events.push(AgentEvent::Asked { request, answer });
+            response
+        };
+        let patience = self.chat.fleet.options().patience;
+        self.answer(id, heard, Effect::None, async move {
+            let response = answered(response, turn, patience).await;
+            json(&elicit::response(&asked, response.as_ref()))
+        });
+        Ok(())
+    }
+
+    /// Does something for the agent beside all else.
+    fn serve<P, R, F>(
+        &mut self,
+        id: &Id,
+        params: &str,
+        heard: &Heard,
+        effect: Effect,
+        serve: impl FnOnce(Arc<Served>, P) -> F,
+    ) -> Result<(), ErrorObject>
+    where
+        P: DeserializeOwned + InSession,
+        R: Serialize,
+        F: Future<Output = Result<R, ErrorObject>> + Send + 'static,
+    {
+        let served = serve(Arc::clone(&self.process.served), self.parse(params)?);
+        self.answer(id, heard, effect, async move { json(&served.await?) });
+        Ok(())
+    }
+
+    /// Answers a call when its answer is there.
+    fn answer(
+        &mut self,
+        id: &Id,
+        heard: &Heard,
+        effect: Effect,
+        outcome: impl Future<Output = Result<Box<RawValue>, ErrorObject>> + Send + 'static,
+    ) {
+        let (process, id, frame) = (Arc::clone(&self.process), id.clone(), heard.frame);
+        process.with_frames(|frames| frames.wants_answer(frame));
+        self.tasks.spawn(async move {
+            let outcome = outcome.await;
+            // Where it cannot be sent, the agent is gone.
+            process.link.answer(&id, outcome).await.ok();
+            process.with_frames(|frames| frames.answered(frame));
+            effect
+        });
+    }
+
+    async fn refuse(&self, id: &Id, error: ErrorObject) {
+        // Where it cannot be sent, the agent is gone.
+        self.process.link.answer(id, Err(error)).await.ok();
+    }
+
+    fn parse<P: DeserializeOwned + InSession>(&self, params: &str) -> Result<P, ErrorObject> {
+        let request: P = parse(params)?;
+        self.check(request.session())?;
+        Ok(request)
+    }
+
+    fn check(&self, session: &acp::SessionId) -> Result<(), ErrorObject> {
+        if self.process.concerns(session) {
+            return Ok(());
+        }
+        Err(ErrorObject::invalid_params("there is no such session"))
+    }
+}
+
+/// How a question is called in its turn. A host that comes back gives it the same name.
+fn question(turn: &Turn, id: &Id) -> RequestId {
+    format!("{}/{}", turn.sink.turn(), id.as_json()).into()
+}
+
+/// What was answered; nothing, where the turn is cancelled or nobody can answer.
+async fn answered<T>(answer: oneshot::Receiver<T>, turn: Turn, patience: Duration) -> Option<T> {
+    let answered = async {
+        match answer.await {
+            Ok(answer) => Some(answer),
+            // Nobody asks any more: the question did not fit, or the host is about to end. Then it is for the next host
+            // to ask, and this one says nothing.
+            Err(_) => {
+                tokio::time::sleep(patience).await;
+                None
+            }
+        }
+    };
+    tokio::select! {
+        answer = answered => answer,
+        () = turn.cancelled() => None,
+    }
+}
+
+fn parse<P: DeserializeOwned>(params: &str) -> Result<P, ErrorObject> {
+    serde_json::from_str(params).map_err(|error| ErrorObject::invalid_params(error.to_string()))
+}
+
+fn json<T: Serialize>(value: &T) -> Result<Box<RawValue>, ErrorObject> {
+    serde_json::value::to_raw_value(value).map_err(|error| ErrorObject::internal(error.to_string()))
+}

@@ -1,0 +1,176 @@
+//! The agents that Grove knows by name: how each is found, started and installed.
+//!
+//! Everything here is said once, in [`KNOWN`]. Finding is a question about a `PATH` value that is given, so it can be
+//! asked for somebody else's, and in tests. The only thing that runs a program is [`version`].
+
+mod find;
+mod known;
+mod version;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use grove_core::ProviderId;
+
+use crate::acp::AcpProgram;
+
+pub use find::{Found, find, look_up};
+pub use known::KNOWN;
+pub use version::version;
+
+/// An agent that is known by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub provider: &'static str,
+    pub display_name: &'static str,
+    pub description: &'static str,
+    /// What its program may be called, the best name first.
+    pub commands: &'static [&'static str],
+    /// What makes it speak the protocol.
+    pub args: &'static [&'static str],
+    /// What it is told unless the person says otherwise.
+    pub env: &'static [(&'static str, &'static str)],
+    /// The person's variables that it gets to see, beside those that every program does: how it is signed in, and where
+    /// its own settings lie. A `*` at the end stands for anything.
+    pub pass: &'static [&'static str],
+    /// How it may be signed in without asking anybody, the best way first.
+    pub auth: &'static [SignIn],
+    pub install: Install,
+}
+
+/// A way to authenticate that works where a variable is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignIn {
+    pub variable: &'static str,
+    /// How the agent calls it.
+    pub method: &'static str,
+}
+
+/// How an agent gets onto a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Install {
+    /// A package of npm's.
+    Npm(&'static str),
+    /// A package of npm's whose program runs under bun.
+    Bun(&'static str),
+    /// In words.
+    Words(&'static str),
+}
+
+impl Install {
+    /// What the person is to do.
+    pub fn words(&self) -> String {
+        match self {
+            Install::Npm(package) => format!("npm install -g {package}"),
+            Install::Bun(package) => format!("bun install -g {package}"),
+            Install::Words(words) => (*words).to_owned(),
+        }
+    }
+
+    /// The package that it comes in, where it is one.
+    pub fn package(&self) -> Option<&'static str> {
+        match self {
+            Install::Npm(package) | Install::Bun(package) => Some(package),
+            Install::Words(_) => None,
+        }
+    }
+}
+
+impl Known {
+    /// How it is started from a program that was found. Of the person's environment it gets what it needs and no more.
+    pub fn program(&self, program: PathBuf, environment: &BTreeMap<String, String>) -> AcpProgram {
+        let mut env: BTreeMap<String, String> =
+            self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        env.extend(passed(self.pass, environment));
+        AcpProgram {
+            provider: ProviderId::from(self.provider),
+            display_name: self.display_name.to_owned(),
+            description: self.description.to_owned(),
+            program,
+            args: self.args.iter().map(|arg| (*arg).to_owned()).collect(),
+            auth: self.sign_in(&env).map(str::to_owned),
+            env,
+        }
+    }
+
+    /// The way to authenticate for which there is what it needs.
+    pub fn sign_in(&self, env: &BTreeMap<String, String>) -> Option<&'static str> {
+        let set = |sign_in: &&SignIn| env.get(sign_in.variable).is_some_and(|value| !value.is_empty());
+        self.auth.iter().find(set).map(|sign_in| sign_in.method)
+    }
+}
+
+/// The agent of this name.
+pub fn known(provider: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.provider == provider)
+}
+
+/// The variables of an environment that are passed on by these names. A `*` at a name's end stands for anything.
+pub fn passed<'a>(
+    names: &'a [impl AsRef<str>],
+    environment: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    let is_named = |variable: &str| {
+        names.iter().map(AsRef::as_ref).any(|name| match name.strip_suffix('*') {
+            Some(beginning) => variable.starts_with(beginning),
+            None => variable == name,
+        })
+    };
+    let named = environment.iter().filter(move |(variable, _)| is_named(variable));
+    named.map(|(variable, value)| (variable.clone(), value.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_agent_sees_the_keys_that_are_meant_for_it_and_no_others() {
+        let person = environment(&[
+            ("ANTHROPIC_API_KEY", "a"),
+            ("CLAUDE_CONFIG_DIR", "/c"),
+            ("OPENAI_API_KEY", "o"),
+            ("AWS_SECRET_ACCESS_KEY", "s"),
+            ("GROVE_DATA_DIR", "/d"),
+        ]);
+        let program = known("claude").unwrap().program("/bin/claude-agent-acp".into(), &person);
+        assert_eq!(program.env, environment(&[("ANTHROPIC_API_KEY", "a"), ("CLAUDE_CONFIG_DIR", "/c")]));
+        assert_eq!((program.provider.as_str(), program.args.len()), ("claude", 0));
+    }
+
+    #[test]
+    fn what_the_person_says_comes_before_what_the_catalog_says() {
+        let opencode = known("opencode").unwrap();
+        let quiet = opencode.program("/o".into(), &environment(&[]));
+        assert_eq!(quiet.env, environment(&[("OPENCODE_DISABLE_AUTOUPDATE", "1")]));
+        let loud = opencode.program("/o".into(), &environment(&[("OPENCODE_DISABLE_AUTOUPDATE", "0")]));
+        assert_eq!(loud.env, environment(&[("OPENCODE_DISABLE_AUTOUPDATE", "0")]));
+    }
+
+    #[test]
+    fn a_way_to_sign_in_is_taken_where_its_variable_is_set() {
+        let codex = known("codex").unwrap();
+        let auth = |variables: &[(&str, &str)]| codex.program("/c".into(), &environment(variables)).auth;
+        assert_eq!(auth(&[]), None);
+        assert_eq!(auth(&[("OPENAI_API_KEY", "")]), None, "an empty one is none");
+        assert_eq!(auth(&[("OPENAI_API_KEY", "x")]).as_deref(), Some("openai-api-key"));
+        assert_eq!(auth(&[("CODEX_API_KEY", "x"), ("OPENAI_API_KEY", "x")]).as_deref(), Some("codex-api-key"));
+    }
+
+    #[test]
+    fn names_in_the_catalog_are_fit_to_be_names_and_differ() {
+        for (at, known) in KNOWN.iter().enumerate() {
+            let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(known.provider.chars().all(fit) && !known.commands.is_empty(), "{}", known.provider);
+            assert!(KNOWN[..at].iter().all(|other| other.provider != known.provider), "{}", known.provider);
+            assert!(known.auth.iter().all(|sign_in| {
+                let variable = environment(&[(sign_in.variable, "x")]);
+                passed(known.pass, &variable).count() == 1
+            }));
+        }
+    }
+}

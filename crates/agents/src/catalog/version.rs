@@ -1,0 +1,171 @@
+//! Which version a program is.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use grove_work::{Process, Program};
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::timeout;
+
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How much of what it says is looked at.
+const SAID_BYTES: u64 = 16 << 10;
+/// How large the description of a package may be.
+const PACKAGE_BYTES: u64 = 1 << 20;
+/// How far above a program its package's description may lie.
+const PACKAGE_DEPTH: usize = 5;
+/// How much is shown of a line in which no number stands out.
+const LINE_CHARS: usize = 40;
+
+/// The version of a program: what its package says of itself, else what `--version` answers. `None` where neither can
+/// be had within 5 seconds: not every agent knows the question.
+pub async fn version(program: &Path, package: Option<&str>) -> Option<String> {
+    if let Some(version) = package.and_then(|package| of_package(program, package)) {
+        return Some(version);
+    }
+    timeout(PATIENCE, ask(program)).await.ok().flatten()
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+}
+
+/// Reading a file is a thousand times quicker than starting an interpreter, and some programs that come in a package
+/// know no `--version`.
+fn of_package(program: &Path, package: &str) -> Option<String> {
+    let program = program.canonicalize().ok()?;
+    program.ancestors().skip(1).take(PACKAGE_DEPTH).find_map(|folder| {
+        let mut text = String::new();
+        File::open(folder.join("package.json")).ok()?.take(PACKAGE_BYTES).read_to_string(&mut text).ok()?;
+        let described: Package = serde_json::from_str(&text).ok()?;
+        (described.name == package).then_some(described.version)
+    })
+}
+
+async fn ask(program: &Path) -> Option<String> {
+    // In the root folder no project's settings are found that could change what it says.
+    let program = Program::new(program.to_str()?, "/").args(["--version"]);
+    let mut process = Process::start(&program).ok()?;
+    // An agent that does not know the question finds nobody to talk to, and ends.
+    drop(process.stdin.take());
+    let stdout = read(process.stdout.take());
+    let stderr = read(process.stderr.take());
+    let (stdout, stderr) = tokio::join!(stdout, stderr);
+    let exit = process.wait().await;
+    if !exit.success() {
+        return None;
+    }
+    number_in(&stdout).or_else(|| number_in(&stderr))
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        // What came before it failed is as good as any.
+        pipe.take(SAID_BYTES).read_to_end(&mut bytes).await.ok();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The version in what a program said: in the first line that has a number the word that looks like one, else that line.
+fn number_in(said: &str) -> Option<String> {
+    let line = said.lines().map(str::trim).find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
+    let words = line.split(|c: char| c.is_whitespace() || matches!(c, '/' | '@' | ',' | '(' | ')'));
+    let numbers = words.filter_map(|word| {
+        let word = word.trim_start_matches('v').trim_end_matches('.');
+        (word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).then_some(word)
+    });
+    let shown = numbers.clone().next().unwrap_or(line);
+    Some(shown.chars().filter(|c| !c.is_control()).take(LINE_CHARS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A program of the test's own. Another process writes it: a file that is open for writing in a process that is
+    /// just being started elsewhere cannot be run.
+    fn script(folder: &Path, text: &str) -> PathBuf {
+        let (draft, path) = (folder.join("draft"), folder.join("agent"));
+        fs::write(&draft, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Command::new("cp").arg(&draft).arg(&path).status().unwrap().success());
+        path
+    }
+
+    #[test]
+    fn the_number_is_found_in_what_programs_say() {
+        for (said, number) in [
+            ("1.18.33\n", Some("1.18.33")),
+            (" goose 1.8.0\n", Some("1.8.0")),
+            ("Welcome!\nGitHub Copilot CLI 1.0.102.\nRun 2 things", Some("1.0.102")),
+            ("omp/18.2.3 linux-x64", Some("18.2.3")),
+            ("agent v0.1-beta\n", Some("0.1-beta")),
+            ("build 7", Some("build 7")),
+            ("nothing", None),
+            ("", None),
+        ] {
+            assert_eq!(number_in(said).as_deref(), number, "{said:?}");
+        }
+        assert_eq!(number_in(&format!("1.{}", "0".repeat(999))).map(|number| number.len()), Some(LINE_CHARS));
+    }
+
+    #[tokio::test]
+    async fn a_program_is_asked_and_one_that_fails_has_no_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = script(folder.path(), r#"[ "$1" = --version ] && echo "agent 3.4.5""#);
+        assert_eq!(version(&said, None).await.as_deref(), Some("3.4.5"));
+        let fails = script(folder.path(), "echo 1.2.3; exit 2");
+        assert_eq!(version(&fails, None).await, None);
+        assert_eq!(version(Path::new("/nowhere/agent"), None).await, None);
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_waits_to_be_talked_to_finds_its_stdin_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let waits = script(folder.path(), "while read line; do :; done; echo hello >&2");
+        assert_eq!(version(&waits, None).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_never_answers_is_ended_after_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let marker = folder.path().join("pid");
+        let hangs = script(folder.path(), &format!("echo $$ > {}; exec sleep 600", marker.display()));
+        let since = Instant::now();
+        assert_eq!(version(&hangs, None).await, None);
+        assert!(since.elapsed() < PATIENCE * 3, "{:?}", since.elapsed());
+        let pid = fs::read_to_string(marker).unwrap();
+        let gone = || !Path::new("/proc").join(pid.trim()).join("cwd").exists();
+        let deadline = Instant::now() + PATIENCE;
+        while !gone() {
+            assert!(Instant::now() < deadline, "process {pid} is still there");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_version_of_a_package_is_read_without_running_anything() {
+        let place = tempfile::tempdir().unwrap();
+        let package = place.path().join("lib/node_modules/@x/agent");
+        fs::create_dir_all(package.join("dist")).unwrap();
+        fs::write(package.join("package.json"), r#"{"name":"@x/agent","version":"9.8.7","bin":{}}"#).unwrap();
+        let program = script(&package.join("dist"), "exit 1");
+        let link = place.path().join("x-agent");
+        symlink(&program, &link).unwrap();
+        assert_eq!(version(&link, Some("@x/agent")).await.as_deref(), Some("9.8.7"));
+        assert_eq!(version(&link, Some("@x/other")).await, None, "another package's number says nothing");
+    }
+}

@@ -1,0 +1,87 @@
+//! Turns that are cancelled.
+
+use std::time::{Duration, Instant};
+
+use grove_agents::*;
+use grove_testkit::acp::Character;
+use serde_json::json;
+
+use crate::place::{Place, after, is_alive};
+
+#[tokio::test]
+async fn a_cancelled_turn_leaves_the_agent_for_the_next() {
+    let place = Place::new(Character::default());
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", None).await;
+    let running = session.start("t1", &json!([{"say": "one"}, "hang", {"say": "never"}]));
+    session.until("it runs", |stored| stored.text == "one").await;
+    running.abort();
+    session.agent.cancel(&"t1".into()).await;
+    session.turn("t2", json!([{"say": " two"}, {"spawn": {}}, "complaints"])).await.unwrap();
+    let text = session.stored.text.clone();
+    assert!(text.starts_with("one two") && text.contains("complaints: none"), "{text}");
+    assert_eq!(session.stored.known_as.len(), 1);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn what_a_cancelled_turn_asked_is_answered_with_cancelled() {
+    let place = Place::new(Character::default());
+    let mut session = place.open().await;
+    // The future lives on: the host may cancel before it drops it.
+    let running = session.start("t1", &json!([{"tool": {"title": "x", "ask": true}}]));
+    session.until("it asks", |stored| stored.asked.len() == 1).await;
+    session.agent.cancel(&"t1".into()).await;
+    session.end(running).await.unwrap_err();
+    session.turn("t2", json!(["complaints"])).await.unwrap();
+    assert!(session.stored.text.contains("complaints: none"), "{}", session.stored.text);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_ignores_cancel_is_ended_and_started_anew() {
+    let mut place = Place::new(Character { ignores_cancel: true, ..Character::default() });
+    place.options.patience = Duration::from_secs(3);
+    let mut session = place.open().await;
+    let steps = json!([{"say": "one"}, {"spawn": {}}, {"sleep": 600_000}]);
+    let running = session.start("t1", &steps);
+    session.until("it runs", |stored| stored.text.contains('\n')).await;
+    let left = after(&session.stored.text, "spawned: ").to_owned();
+    running.abort();
+    session.agent.cancel(&"t1".into()).await;
+    session.turn("t2", json!([{"say": "two"}])).await.unwrap();
+    assert!(session.stored.text.ends_with("two"), "{}", session.stored.text);
+    assert!(!is_alive(left), "its group is ended");
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn a_turn_is_cancelled_while_nobody_takes_its_reports() {
+    let place = Place::new(Character::default());
+    let mut session = place.open().await;
+    session.turn("t0", json!([])).await.unwrap();
+    let running = session.start("t1", &json!([{"stream": {"count": 100_000, "per_second": 100_000.0}}, "hang"]));
+    // The reports' channel is full by now.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let begin = Instant::now();
+    session.agent.cancel(&"t1".into()).await;
+    running.abort();
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    session.stored.text.clear();
+    session.turn("t2", json!([{"say": "two"}])).await.unwrap();
+    assert!(session.stored.text.ends_with("two"), "{}", session.stored.text);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cancelled_while_its_agent_starts_is_never_sent() {
+    let place = Place::new(Character { slow_start: 300, ..Character::default() });
+    let mut session = place.open().await;
+    let running = session.start("t1", &json!([{"say": "never"}]));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    session.agent.cancel(&"t1".into()).await;
+    session.end(running).await.unwrap_err();
+    session.turn("t2", json!(["echo_history", {"say": "two"}])).await.unwrap();
+    assert!(!session.stored.text.contains("never"), "{}", session.stored.text);
+    session.agent.close(Closing::Removed).await;
+}

@@ -1,0 +1,245 @@
+//! How long an agent's process lives, and what the next one knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_agents::*;
+use grove_core::*;
+use grove_testkit::acp::{Can, Character, CrashOn, prompt};
+use serde_json::json;
+
+use crate::place::{Place, SHORT, Session, after, is_alive, until};
+
+#[tokio::test]
+async fn an_agent_starts_with_its_first_turn_and_stays_for_the_next() {
+    let place = Place::new(Character::default());
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", None).await;
+    assert_eq!(fleet.running(), 0, "opening starts nothing");
+    session.turn("t1", json!([{"say": "one "}, {"spawn": {}}])).await.unwrap();
+    session.turn("t2", json!([{"say": "two"}, "echo_history", "cwd", "client", "complaints"])).await.unwrap();
+    assert_eq!(fleet.running(), 1);
+    let text = &session.stored.text;
+    assert!(text.contains("one ") && text.contains("agent: one"), "the same process: {text}");
+    assert!(text.contains(&place.work.display().to_string()), "{text}");
+    assert!(text.contains("\"grove\"") && text.contains("complaints: none"), "{text}");
+    assert_eq!(session.stored.known_as.len(), 1);
+    let left = after(text, "spawned: ").to_owned();
+    session.agent.close(Closing::Removed).await;
+    assert!(!is_alive(&left), "what it started ends with it");
+    assert_eq!(fleet.running(), 0);
+    assert_eq!(std::fs::read_dir(place.root().join("shims")).unwrap().count(), 0, "its folder is gone");
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_is_named_before_anything_starts() {
+    let mut place = Place::new(Character::default());
+    place.program.program = "no-such-agent".into();
+    let (sender, _reports) = tokio::sync::mpsc::channel(1);
+    let opening = OpenSession {
+        session: "s".into(),
+        chat: "main".into(),
+        model: None,
+        working_directories: vec![],
+        known_as: None,
+        settings: Extra::new(),
+        reports: ChatSink::new("main".into(), sender),
+    };
+    let error = place.agent(&place.fleet()).open(opening).await.err().unwrap().to_string();
+    assert!(error.contains("no-such-agent") && error.contains("install"), "{error}");
+}
+
+#[tokio::test]
+async fn a_crash_fails_the_turn_and_the_next_one_goes_on_with_the_session() {
+    for can in [Can::default(), Can { resume: false, ..Can::default() }] {
+        let place = Place::new(Character { can, load_differs: true, ..Character::default() });
+        let mut session = place.open().await;
+        session.turn("t1", json!([{"say": "remember me"}])).await.unwrap();
+        let crash = json!([{"say": "here"}, {"stderr": "out of luck"}, {"crash": {"code": 7}}]);
+        let error = session.turn("t2", crash).await.unwrap_err();
+        let told = error.to_string();
+        assert!(matches!(error, AgentError::Died(_)) && told.contains("code 7"), "{told}");
+        assert!(told.contains("out of luck"), "{told}");
+        assert!(session.stored.text.ends_with("here"), "what it said is not lost");
+        session.stored.text.clear();
+        session.turn("t3", json!(["echo_history"])).await.unwrap();
+        assert!(session.stored.text.contains("agent: remember me"), "{}", session.stored.text);
+        assert!(
+            session.stored.text.starts_with("user: ") || session.stored.text.starts_with("history"),
+            "nothing of the replay is shown: {}",
+            session.stored.text
+        );
+        assert_eq!(session.stored.known_as.len(), 1, "it is the same conversation");
+        session.agent.close(Closing::Removed).await;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_forgot_is_told_the_conversation() {
+    let place = Place::new(Character { can: Can::NOTHING, ..Character::default() });
+    let mut session = place.open_in(&place.fleet(), "s", Some("forgotten".to_owned())).await;
+    let running = session.start_with("t1", with_history());
+    session.end(running).await.unwrap();
+    session.turn("t2", json!(["echo_history"])).await.unwrap();
+    let text = &session.stored.text;
+    assert!(text.contains("4711") && text.contains("what was the number?"), "{text}");
+    assert_eq!(session.stored.known_as.len(), 1, "it has another name now");
+    assert_eq!(session.stored.notices.len(), 1, "{:?}", session.stored.notices);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_was_started_to_be_configured_is_told_the_conversation_as_well() {
+    let modes = vec!["ask".to_owned(), "code".to_owned()];
+    let place = Place::new(Character { can: Can::NOTHING, modes, ..Character::default() });
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", Some("forgotten".to_owned())).await;
+    session.agent.configure([("mode".to_owned(), json!("code"))].into_iter().collect()).await;
+    session.until("it is started", |stored| !stored.known_as.is_empty()).await;
+    let running = session.start_with("t1", with_history());
+    session.end(running).await.unwrap();
+    session.turn("t2", json!(["echo_history"])).await.unwrap();
+    assert!(session.stored.text.contains("4711"), "{}", session.stored.text);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_before_its_prompt_is_sent_fails_the_turn() {
+    let modes = vec!["ask".to_owned(), "code".to_owned()];
+    let place = Place::new(Character { crash_on: vec![CrashOn::SetMode], modes, ..Character::default() });
+    let agent = place.agent(&place.fleet());
+    let settings = [("mode".to_owned(), json!("code"))].into_iter().collect();
+    let mut session = Session::open(&agent, "s", vec![place.work.display().to_string()], None, settings).await;
+    let error = session.turn("t1", json!([{"say": "never"}])).await.unwrap_err();
+    assert!(matches!(&error, AgentError::Died(how) if how.contains("code 1")), "{error}");
+    session.agent.close(Closing::Removed).await;
+}
+
+/// A prompt in a conversation in which something was said before.
+fn with_history() -> Prompt {
+    let turn = Turn {
+        id: "t0".into(),
+        message: Message::user("what was the number?"),
+        parts: vec![Part::Text(TextPart {
+            id: "p".into(),
+            content: "It was 4711.".to_owned(),
+            delivery: Delivery::Streamed,
+        })],
+        usage: None,
+        outcome: Outcome::Complete,
+        started_at: Timestamp(0),
+        ended_at: Timestamp(0),
+        encodings: Encodings::default(),
+    };
+    let message = Message::user(prompt(&json!([{"say": "ok"}])));
+    Prompt { message, model: None, client_tools: vec![], history: vec![Arc::new(turn)] }
+}
+
+#[tokio::test]
+async fn a_start_that_fails_says_why_and_leaves_nothing() {
+    let place = Place::new(Character { crash_on: vec![CrashOn::New], ..Character::default() });
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", None).await;
+    let error = session.turn("t", json!([])).await.unwrap_err();
+    assert!(matches!(error, AgentError::Start(_)), "{error}");
+    assert_eq!(fleet.running(), 0);
+    let mut place = Place::new(Character { slow_start: 30_000, ..Character::default() });
+    place.options.patience = SHORT;
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", None).await;
+    let error = session.turn("t", json!([])).await.unwrap_err().to_string();
+    assert!(error.contains("initialize"), "{error}");
+    assert_eq!(fleet.running(), 0);
+}
+
+#[tokio::test]
+async fn an_idle_agent_is_stopped_and_comes_back() {
+    let mut place = Place::new(Character::default());
+    place.options.idle = Duration::from_millis(50);
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", None).await;
+    session.turn("t1", json!([{"say": "one"}])).await.unwrap();
+    until("it stops", || fleet.running() == 0).await;
+    session.turn("t2", json!(["echo_history"])).await.unwrap();
+    assert!(session.stored.text.contains("agent: one"), "{}", session.stored.text);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn no_more_agents_run_than_may_and_the_longest_idle_goes() {
+    let mut place = Place::new(Character::default());
+    place.options.processes = 2;
+    let fleet = place.fleet();
+    let mut sessions = Vec::new();
+    for name in ["a", "b", "c"] {
+        sessions.push(place.open_in(&fleet, name, None).await);
+    }
+    sessions[0].turn("t1", json!([{"say": "a"}])).await.unwrap();
+    let hanging = sessions[1].start("t1", &json!([{"say": "b"}, "hang"]));
+    sessions[1].until("it runs", |stored| stored.text == "b").await;
+    sessions[2].turn("t1", json!([{"say": "c"}])).await.unwrap();
+    assert_eq!(fleet.running(), 2, "the idle one has made room");
+    assert!(sessions[2].stored.notices.len() == 1, "{:?}", sessions[2].stored.notices);
+    // Now two are busy, and a third has to wait until one of them is done.
+    let busy = sessions[2].start("t2", &json!([{"say": "+"}, "hang"]));
+    sessions[2].until("it runs", |stored| stored.text == "c+").await;
+    let waiting = sessions[0].start("t2", &json!([{"say": "again"}]));
+    sessions[0].until("it says that it waits", |stored| stored.notices.len() == 1).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!((fleet.running(), sessions[0].stored.text.as_str()), (2, "a"));
+    sessions[2].agent.cancel(&"t2".into()).await;
+    busy.abort();
+    sessions[0].end(waiting).await.unwrap();
+    assert_eq!(sessions[0].stored.text, "aagain");
+    hanging.abort();
+    for session in &sessions {
+        session.agent.close(Closing::Removed).await;
+    }
+    assert_eq!(fleet.running(), 0);
+}
+
+#[tokio::test]
+async fn an_agent_that_ignores_its_closed_stdin_is_killed_with_its_group() {
+    let place = Place::new(Character { ignores_stdin_close: true, ..Character::default() });
+    let mut session = place.open().await;
+    session.turn("t", json!([{"spawn": {"holds_stdout": true}}])).await.unwrap();
+    let left = after(&session.stored.text, "spawned: ").to_owned();
+    assert!(is_alive(&left));
+    session.agent.close(Closing::HostStops).await;
+    assert!(!is_alive(&left));
+}
+
+#[tokio::test]
+async fn without_a_working_directory_an_agent_works_in_a_folder_of_its_own() {
+    let place = Place::new(Character::default());
+    let agent = place.agent(&place.fleet());
+    let mut session = Session::open(&agent, "s", vec![], None, Extra::new()).await;
+    session.turn("t", json!(["cwd"])).await.unwrap();
+    let shims = place.root().join("shims").display().to_string();
+    assert!(session.stored.text.contains(&shims), "{}", session.stored.text);
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
+async fn agents_of_an_earlier_host_are_ended_but_for_those_whose_turns_go_on() {
+    let place = Place::new(Character::default());
+    let mut lost = place.open_in(&place.fleet(), "lost", None).await;
+    let mut kept = place.open_in(&place.fleet(), "kept", None).await;
+    let mut alive = Vec::new();
+    for session in [&mut lost, &mut kept] {
+        let running = session.start("t", &json!([{"spawn": {}}, "hang"]));
+        session.until("it runs", |stored| stored.text.contains('\n')).await;
+        alive.push(after(&session.stored.text, "spawned: ").to_owned());
+        running.abort();
+    }
+    drop((lost, kept));
+    std::fs::create_dir(place.root().join("shims/notes")).unwrap();
+    let fleet = place.fleet();
+    fleet.sweep(&[("kept".into(), "main".into())]).await;
+    assert!(!is_alive(&alive[0]) && is_alive(&alive[1]));
+    assert!(!fleet.folder_of(&"lost".into(), &"main".into()).exists());
+    assert!(fleet.folder_of(&"kept".into(), &"main".into()).exists());
+    assert!(place.root().join("shims/notes").exists(), "what is not ours stays");
+    fleet.sweep(&[]).await;
+    assert!(!is_alive(&alive[1]));
+}

@@ -1,0 +1,10 @@
+//! Agents that speak ACP, as real processes behind real shims: the scripted one, in all its characters.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
+mod cancel;
+mod life;
+mod place;
+mod restart;
+mod serve;
+mod talk;
