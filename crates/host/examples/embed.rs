@@ -34,8 +34,6 @@ impl AgentSession for Echo {
     }
 
     async fn cancel(&self, _turn: &TurnId) {}
-
-    async fn close(&self) {}
 }
 
 /// Starts the host on a free port, and gives where it is and its token. It serves as long as the runtime runs.

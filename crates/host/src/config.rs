@@ -87,6 +87,8 @@ pub struct Limits {
     pub fetch_bytes: u64,
     /// Entries of a folder; a larger one is refused.
     pub folder_entries: usize,
+    /// How long a running turn may be silent while nobody is asked and no tool runs, before that is said.
+    pub turn_quiet: Duration,
     /// How long a running turn may be silent while nobody is asked, before it ends in error.
     pub turn_silence: Duration,
     /// How long running turns get when the host stops.
@@ -115,6 +117,7 @@ impl Default for Limits {
             preview_bytes: 4 << 10,
             fetch_bytes: 64 << 20,
             folder_entries: 20_000,
+            turn_quiet: Duration::from_secs(15),
             turn_silence: Duration::from_secs(30 * 60),
             stop_grace: Duration::from_secs(5),
             client_grace: Duration::from_secs(30),

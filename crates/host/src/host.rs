@@ -5,20 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
+use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
 use grove_core::*;
 use grove_fs::FsError;
 use grove_work::{FileError, Policy, WatchError, WatchLimits, Watcher, local_path};
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
+use crate::editors::Editors;
 use crate::env::Env;
 use crate::journal::{Journal, NoJournal, Recovered};
 use crate::sequencer::{
     ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
 };
-use crate::session::{self, Beginning, SessionHandle, Surroundings, ToSession};
-use crate::store::session_file;
+use crate::session::{self, Beginning, Cutting, OwnHeader, SessionHandle, Surroundings, ToSession, Workplaces};
+use crate::store::{content, paths, session_file};
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -38,6 +39,10 @@ pub(crate) struct Inner {
     /// What the agents say of themselves, for those who check against it.
     agent_infos: watch::Sender<Arc<[AgentInfo]>>,
     sessions: Mutex<Sessions>,
+    /// Up to where agents were heard before the host's start, of sessions whose tasks have not begun.
+    marks: Mutex<HashMap<(SessionId, ChatId), Mark>>,
+    workplaces: Arc<Workplaces>,
+    pub(crate) editors: Editors,
     last_connection: AtomicU64,
     watcher: Mutex<Option<Watcher>>,
 }
@@ -75,6 +80,10 @@ pub enum CreateError {
     WorkingDirectory(#[from] FileError),
     #[error("there is no room for the session's folder: {0}")]
     Folder(#[from] FsError),
+    #[error("the log of the session that it comes from could not be taken along: {0}")]
+    Log(String),
+    #[error("the system has no randomness to name it by: {0}")]
+    NoId(String),
     #[error(transparent)]
     NotStored(#[from] NotWritten),
     #[error(transparent)]
@@ -103,10 +112,11 @@ impl Host {
         config: Config,
         agents: Vec<Arc<dyn Agent>>,
         journal: Box<dyn Journal>,
-        recovered: Recovered,
+        mut recovered: Recovered,
     ) -> Result<Self, Stopped> {
         let config = Arc::new(config);
         let unfinished = recovered.unfinished();
+        let marks = std::mem::take(&mut recovered.marks);
         let taking_part: HashSet<ClientId> = recovered.state.sessions.values().flat_map(waited_for).collect();
         let known_agents: Arc<[AgentInfo]> = recovered.state.root.agents.as_slice().into();
         let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
@@ -118,6 +128,9 @@ impl Host {
             agents: Mutex::new(agents),
             agent_infos: watch::Sender::new(known_agents),
             sessions: Mutex::default(),
+            marks: Mutex::new(marks),
+            workplaces: Arc::default(),
+            editors: Editors::default(),
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
         }));
@@ -163,6 +176,26 @@ impl Host {
 
     /// Creates a session. It stands in state, `creating`, when this returns; its agent starts in the background.
     pub async fn create_session(&self, wanted: CreateSession) -> Result<(), CreateError> {
+        self.create(wanted, None).await
+    }
+
+    /// Creates a session out of another one, and gives its URI.
+    pub(crate) async fn create_from(&self, cutting: Cutting, title: String) -> Result<SessionUri, CreateError> {
+        let mut bytes = [0; 16];
+        self.0.env.random.fill(&mut bytes).map_err(|error| CreateError::NoId(error.to_string()))?;
+        let uri = SessionUri::from(format!("{}:/{}", cutting.like.provider, hex::encode(bytes)));
+        let wanted = CreateSession {
+            uri: uri.clone(),
+            provider: Some(cutting.like.provider.clone()),
+            model: cutting.like.model.clone(),
+            working_directories: cutting.like.working_directories.clone(),
+            config: cutting.like.config.as_ref().map(|config| config.values.clone()),
+        };
+        self.create(wanted, Some((cutting, title))).await?;
+        Ok(uri)
+    }
+
+    async fn create(&self, wanted: CreateSession, from: Option<(Cutting, String)>) -> Result<(), CreateError> {
         let id = wanted.uri.id().ok_or_else(|| CreateError::BadUri(wanted.uri.clone()))?;
         let provider = match wanted.provider {
             Some(provider) => provider,
@@ -178,16 +211,32 @@ impl Host {
         for folder in &wanted.working_directories {
             local_path(folder)?;
         }
+        let config = match (agent.settings(), wanted.config) {
+            (Some(mut known), chosen) => {
+                // An agent says only when it runs what can be set, so what is chosen is kept until then.
+                known.values.extend(chosen.unwrap_or_default());
+                Some(known)
+            }
+            (None, chosen) => chosen.map(SessionConfig::of),
+        };
         let new = NewSession {
             id: id.clone(),
             uri: wanted.uri.clone(),
             provider,
             model: wanted.model,
             working_directories: wanted.working_directories,
-            config: wanted.config.map(SessionConfig::of),
+            config,
         };
         let at = self.0.env.clock.now();
-        let tip = Session::new(&new, at);
+        let mut tip = Session::new(&new, at);
+        let mut changes = Vec::new();
+        if let Some((cutting, title)) = &from {
+            let taken = ChatEvent::TurnsTaken { turns: cutting.turns.clone(), older: cutting.older };
+            changes.push(Change::Chat(id.clone(), Session::MAIN_CHAT.into(), taken));
+            changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title.clone())));
+        }
+        let events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
+        events.iter().for_each(|event| tip.apply(event));
         if self.session(&wanted.uri).await?.is_some() || self.id_is_taken(&id).await? {
             return Err(CreateError::Exists(wanted.uri));
         }
@@ -206,12 +255,13 @@ impl Host {
             let handle = session::start(tip, agent, self.surroundings(), Beginning::New(begun));
             sessions.open.insert(id.clone(), handle);
         }
-        if let Err(error) = session_file::make_room(self.0.env.sessions.as_ref(), &id).await {
+        if let Err(error) = self.settle(&new, from.map(|(cutting, _)| cutting), at).await {
             self.sessions().open.remove(&id);
-            return Err(error.into());
+            return Err(error);
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
-        match self.publish(Event { at, change: created }, Unwritten::Refused).await {
+        let events = std::iter::once(Event { at, change: created }).chain(events).collect();
+        match self.publish(events, Unwritten::Refused).await {
             Ok(Ok(_)) => {}
             // The task that waits for its beginning ends without it.
             Ok(Err(not_written)) => {
@@ -226,12 +276,28 @@ impl Host {
         Ok(())
     }
 
+    /// Makes a session's folder, and the log that it begins with, where it comes from another one.
+    async fn settle(&self, new: &NewSession, from: Option<Cutting>, at: Timestamp) -> Result<(), CreateError> {
+        session_file::make_room(self.0.env.sessions.as_ref(), &new.id).await?;
+        if let Some((seen, extent)) = from.as_ref().and_then(|from| from.log.clone()) {
+            let cwd = new.working_directories.first().map_or("/", String::as_str).to_owned();
+            let parent = from.map(|from| from.like.id.to_string()).unwrap_or_default();
+            let header = OwnHeader { id: new.id.to_string(), at, cwd, parent };
+            let path = paths::log(&new.id, &Session::MAIN_CHAT.into());
+            let source = SessionId::from(header.parent.as_str());
+            seen.write_new(extent, path, header).await.map_err(|error| CreateError::Log(error.to_string()))?;
+            content::copy_all(self.0.env.sessions.as_ref(), &source, &new.id).await?;
+        }
+        Ok(())
+    }
+
     fn surroundings(&self) -> Surroundings {
         Surroundings {
             env: self.0.env.clone(),
             config: self.0.config.clone(),
             sequencer: self.0.sequencer.clone(),
             agents: self.0.agent_infos.subscribe(),
+            workplaces: self.0.workplaces.clone(),
         }
     }
 
@@ -328,7 +394,9 @@ impl Host {
         if let Some(handle) = open(&sessions) {
             return Ok(Some(handle));
         }
-        let handle = session::start(tip, agent, self.surroundings(), Beginning::Known { seq });
+        let mine =
+            self.marks().extract_if(|(session, _), _| *session == id).map(|((_, chat), mark)| (chat, mark)).collect();
+        let handle = session::start(tip, agent, self.surroundings(), Beginning::Known { seq, marks: mine });
         sessions.open.insert(id, handle.clone());
         Ok(Some(handle))
     }
@@ -407,6 +475,24 @@ impl Host {
         self.agents().iter().any(|agent| agent.info().provider == *provider)
     }
 
+    /// What can be set for a session of this provider, as far as it is known.
+    pub(crate) fn settings_of(&self, provider: &ProviderId) -> Option<SessionConfig> {
+        self.agents().iter().find(|agent| agent.info().provider == *provider)?.settings()
+    }
+
+    /// The chats in which a turn runs, and whose agents are therefore needed.
+    pub async fn running_chats(&self) -> Result<Vec<(SessionId, ChatId)>, Stopped> {
+        let running = |published: &Published, _| {
+            let sessions = published.state.sessions.values();
+            let of = |session: &Session| {
+                let running = session.chats.iter().filter(|chat| chat.active.is_some());
+                running.map(|chat| (session.id.clone(), chat.id.clone())).collect::<Vec<_>>()
+            };
+            sessions.flat_map(of).collect()
+        };
+        self.0.sequencer.read(running).await
+    }
+
     /// What watches files, started when it is first needed.
     pub(crate) fn watcher(&self) -> Result<Watcher, WatchError> {
         // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
@@ -462,18 +548,22 @@ impl Host {
     async fn publish_root(&self, event: RootEvent) -> Result<(), Stopped> {
         let event = Event { at: self.0.env.clock.now(), change: Change::Root(event) };
         // What is held is never refused.
-        self.publish(event, Unwritten::Held).await.map(|_| ())
+        self.publish(vec![event], Unwritten::Held).await.map(|_| ())
     }
 
-    async fn publish(&self, event: Event, unwritten: Unwritten) -> Result<Result<u64, NotWritten>, Stopped> {
+    async fn publish(&self, events: Vec<Event>, unwritten: Unwritten) -> Result<Result<u64, NotWritten>, Stopped> {
         let publication =
-            Publication { events: vec![event], origin: None, finished: Vec::new(), unwritten, done: None };
+            Publication { events, origin: None, finished: Vec::new(), marks: Vec::new(), unwritten, done: None };
         self.0.sequencer.publish_now(publication).await
     }
 
     // Neither list is left half-changed by anything that can panic, so a poisoned lock still guards whole data.
     fn agents(&self) -> MutexGuard<'_, Vec<Arc<dyn Agent>>> {
         self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn marks(&self) -> MutexGuard<'_, HashMap<(SessionId, ChatId), Mark>> {
+        self.0.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
@@ -485,11 +575,28 @@ fn mime_type(published: &Published, session: &SessionId, content: &ContentId) ->
     let session = published.state.sessions.get(session)?;
     let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
     let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());
-    let named = finished.chain(active).find_map(|part| match part {
-        Part::Content(found) if found.id == *content => Some(found.mime_type.clone()),
-        _ => None,
+    let named = finished.chain(active).flat_map(named_in).find(|named| named.id == *content);
+    Some(named.and_then(|named| named.mime_type.clone()))
+}
+
+/// The stored bodies that a part names.
+fn named_in(part: &Part) -> Vec<&ContentRef> {
+    let attached = match part {
+        Part::Content(content) => return vec![content],
+        Part::ToolCall(call) => match (&call.status, &call.output) {
+            (ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result), _) => {
+                &result.attached
+            }
+            (_, Some(output)) => &output.attached,
+            (_, None) => return Vec::new(),
+        },
+        _ => return Vec::new(),
+    };
+    let named = attached.iter().flat_map(|attached| match attached {
+        Attached::Content(content) => [Some(content), None],
+        Attached::Edit(change) => [change.before.as_ref(), change.after.as_ref()],
     });
-    Some(named.flatten())
+    named.flatten().collect()
 }
 
 /// Stands in for an agent that a session from before had, and that is not there any more.

@@ -39,6 +39,7 @@
 mod config;
 mod connection;
 mod dialect;
+mod editors;
 mod env;
 mod host;
 mod journal;

@@ -99,6 +99,8 @@ pub(crate) enum Close {
     Silent,
     /// There is no version that both sides speak.
     Unspoken,
+    /// The conversation goes on from elsewhere, which the client's version cannot say.
+    Moved,
 }
 
 impl Close {
@@ -112,6 +114,7 @@ impl Close {
             Close::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
             Close::Silent => Some((close_code::BEHIND, "no sign of life: reconnect")),
             Close::Unspoken => Some((close_code::UNSPOKEN, "no version in common")),
+            Close::Moved => Some((close_code::RESYNCHRONIZE, "the conversation goes on from elsewhere: reconnect")),
         }
     }
 }

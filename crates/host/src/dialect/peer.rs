@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use grove_core::ClientId;
 use grove_wire::ahp::ROOT;
-use grove_wire::jsonrpc::{self, Invalid, Message};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message};
+use grove_wire::x_grove;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -44,6 +45,14 @@ impl Peer {
         match message {
             Ok(Message::Request(request)) => {
                 let id = request.id.clone();
+                let request = match x_grove::Method::named(&request.method) {
+                    Some(method) if self.has_begun() => {
+                        let answer = self.answer_own(&id, method, request.params).await;
+                        let answer = answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error));
+                        return reply(Box::new(move || answer));
+                    }
+                    Some(_) | None => request,
+                };
                 let answered = match &mut self.speaking {
                     Speaking::V1(peer) => peer.request(request, reply).await,
                     Speaking::Ahp(peer) => peer.request(request, reply).await,
@@ -62,10 +71,35 @@ impl Peer {
                     tracing::debug!(%error, %method, "a client's notification was not understood");
                 }
             }
-            // The host asks clients nothing yet, so no answer is awaited.
-            Ok(Message::Response { .. }) => {}
+            Ok(Message::Response { id, outcome }) => match &self.speaking {
+                // Nothing is asked in this dialect, so no answer is awaited.
+                Speaking::V1(_) => {}
+                Speaking::Ahp(peer) => peer.answered(&id, outcome),
+            },
             Err(Invalid { id, error }) => reply(Box::new(move || jsonrpc::error(id.as_ref(), &error))),
         }
+    }
+
+    fn has_begun(&self) -> bool {
+        match &self.speaking {
+            Speaking::V1(peer) => peer.has_begun(),
+            Speaking::Ahp(peer) => peer.has_begun(),
+        }
+    }
+
+    /// Answers what Grove adds to every dialect.
+    async fn answer_own(
+        &self,
+        id: &Id,
+        method: x_grove::Method,
+        params: Option<&RawValue>,
+    ) -> Result<String, ErrorObject> {
+        let channel = super::x_grove::channel(params)?;
+        let place = match &self.speaking {
+            Speaking::V1(peer) => peer.place(&channel).await?,
+            Speaking::Ahp(peer) => peer.place(&channel).await?,
+        };
+        super::x_grove::answer(&self.host, id, method, params, place).await
     }
 
     /// The connection is over.

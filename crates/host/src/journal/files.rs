@@ -137,26 +137,46 @@ pub(super) enum End {
     IsWhole,
 }
 
-/// Takes every whole record; gives where the last line that is kept ends.
+/// Takes every whole record; gives where the last line that is kept ends. What belongs together was published together,
+/// so at a torn end the beginning of it goes with the rest: nobody has seen any of it.
 pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, contents: &mut Contents) -> io::Result<u64> {
     let mut line = Vec::new();
     let (mut number, mut whole) = (0usize, 0u64);
+    // Where what belongs together begins, and what of it was found.
+    let (mut begun, mut together) = (0u64, Vec::new());
     loop {
         line.clear();
         number += 1;
         let length = io::Read::take(&mut reader, LINE_BYTES).read_until(b'\n', &mut line)? as u64;
         if length == 0 {
-            return Ok(whole);
+            if end == End::IsWhole {
+                contents.found.append(&mut together);
+            }
+            return Ok(if together.is_empty() { whole } else { begun });
         }
         let record = match line.strip_suffix(b"\n") {
             Some(line) => Record::read(line).map_err(|bad| bad.to_string()),
             None => Err("it is cut off".to_owned()),
         };
         match record {
-            Ok(record) => contents.found.push(Found::Record(record)),
+            Ok(record) => {
+                let more = record.has_more();
+                if together.is_empty() {
+                    begun = whole;
+                }
+                together.push(Found::Record(record));
+                if !more {
+                    contents.found.append(&mut together);
+                }
+            }
             // It was never published: nothing leaves before its batch is written.
-            Err(_) if end == End::MayBeTorn && reader.fill_buf()?.is_empty() => return Ok(whole),
-            Err(problem) => contents.found.push(Found::Damage(format!("{name}, line {number}: {problem}"))),
+            Err(_) if end == End::MayBeTorn && reader.fill_buf()?.is_empty() => {
+                return Ok(if together.is_empty() { whole } else { begun });
+            }
+            Err(problem) => {
+                contents.found.append(&mut together);
+                contents.found.push(Found::Damage(format!("{name}, line {number}: {problem}")));
+            }
         }
         whole += length;
     }

@@ -1,8 +1,10 @@
 //! What the journal is made of: one record a line, each with a checksum of its own.
 //!
 //! A line is `<crc32 of the JSON, 8 hex digits> <JSON>\n`. Whether a line is whole can be told from the line alone.
+//! Records that belong together say so: each but the last has `more`.
 
-use grove_core::{ClientId, Event};
+use grove_agents::Mark;
+use grove_core::{ChatId, ClientId, Event, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::sequencer::Origin;
@@ -13,7 +15,21 @@ use crate::sequencer::Origin;
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Record {
     /// Something happened.
-    Event { seq: u64, origin: Option<Origin>, event: Event },
+    Event {
+        seq: u64,
+        origin: Option<Origin>,
+        event: Event,
+        #[serde(default)]
+        more: bool,
+    },
+    /// Up to where a chat's agent has been heard.
+    Mark {
+        session: SessionId,
+        chat: ChatId,
+        mark: Mark,
+        #[serde(default)]
+        more: bool,
+    },
     /// Numbers up to here may have been used: some are given to refusals, which are not recorded.
     Reserved(u64),
     /// A client said who it is and what it speaks.
@@ -29,6 +45,15 @@ pub(crate) enum RecordRef<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         origin: Option<&'a Origin>,
         event: &'a Event,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
+    },
+    Mark {
+        session: &'a SessionId,
+        chat: &'a ChatId,
+        mark: &'a Mark,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
     },
     Reserved(u64),
     Client {
@@ -76,6 +101,14 @@ pub(crate) enum BadRecord {
 }
 
 impl Record {
+    /// Whether the next record belongs to this one.
+    pub(crate) fn has_more(&self) -> bool {
+        match self {
+            Record::Event { more, .. } | Record::Mark { more, .. } => *more,
+            Record::Reserved(_) | Record::Client { .. } => false,
+        }
+    }
+
     /// Reads a line, without its newline.
     pub(crate) fn read(line: &[u8]) -> Result<Self, BadRecord> {
         let Some((head, json)) = line.split_at_checked(HEAD) else { return Err(BadRecord::Short) };

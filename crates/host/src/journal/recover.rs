@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use grove_agents::Mark;
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 
@@ -60,6 +61,8 @@ pub struct Recovered {
     pub(crate) clients: HashMap<ClientId, Spoken>,
     /// Sessions in folders alone in which messages wait.
     waiting: Vec<SessionUri>,
+    /// Up to where the agents of chats were heard.
+    pub(crate) marks: HashMap<(SessionId, ChatId), Mark>,
     /// What could not be read, in words.
     pub damage: Vec<String>,
 }
@@ -118,6 +121,7 @@ impl Recovered {
             replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
             waiting: Vec::new(),
+            marks: HashMap::new(),
             damage: Vec::new(),
         }
     }
@@ -173,7 +177,7 @@ impl Recovered {
         names: &mut HashMap<SessionId, Arc<Names>>,
     ) {
         match record {
-            Record::Event { seq, origin, event } => {
+            Record::Event { seq, origin, event, .. } => {
                 let session = event.change.session().cloned();
                 match &event.change {
                     Change::Session(id, SessionEvent::Created(new)) => {
@@ -200,6 +204,9 @@ impl Recovered {
                 let names = session.as_ref().and_then(|id| names.get(id)).cloned();
                 self.seq = self.seq.max(seq);
                 self.replay.push(Arc::new(Sequenced::new(seq, event, origin, names)));
+            }
+            Record::Mark { session, chat, mark, .. } => {
+                self.marks.insert((session, chat), mark);
             }
             Record::Reserved(upto) => self.seq = self.seq.max(upto),
             Record::Client { id, version } => {

@@ -234,7 +234,9 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::ChatRemoved(_)
             | SessionEvent::ActiveClientSet(_)
             | SessionEvent::ActiveClientRemoved(_)
-            | SessionEvent::ConfigChanged { .. } => true,
+            | SessionEvent::ConfigChanged { .. }
+            // It holds answers that were given for all times.
+            | SessionEvent::DetailsChanged(_) => true,
             SessionEvent::Listed
             | SessionEvent::ChatRowChanged(_)
             | SessionEvent::InputNeededSet(_)
@@ -257,13 +259,19 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | ChatEvent::SteeringRemoved(_)
             | ChatEvent::QueuedSet(_)
             | ChatEvent::QueuedRemoved(_)
-            | ChatEvent::QueueReordered(_) => true,
+            | ChatEvent::QueueReordered(_)
+            | ChatEvent::AgentSessionChanged(_)
+            | ChatEvent::TurnsLeft
+            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::EntryAdded(_) => true,
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }
             | ChatEvent::ReasoningDelta { .. }
             | ChatEvent::ToolCallStarted { .. }
             | ChatEvent::ToolCallInputDelta { .. }
             | ChatEvent::ToolCallReady { .. }
+            | ChatEvent::ToolCallRestated { .. }
+            | ChatEvent::ActivityChanged(_)
             | ChatEvent::ToolCallOutput { .. }
             | ChatEvent::ToolCallResultGated { .. }
             | ChatEvent::UsageReported { .. }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use grove_agents::Mark;
 use grove_core::*;
 use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::oneshot;
@@ -19,6 +20,8 @@ pub(crate) struct Publication {
     pub(crate) origin: Option<Origin>,
     /// Turns that these events finish, to be shared with the session's task instead of kept twice.
     pub(crate) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
+    /// Up to where agents have been heard when this is written.
+    pub(crate) marks: Vec<(SessionId, ChatId, Mark)>,
     /// What becomes of it while nothing can be written.
     pub(crate) unwritten: Unwritten,
     /// Told when all is published, or that it will not be.
@@ -68,7 +71,7 @@ pub(crate) struct Attach {
 }
 
 /// Prepares the answer to a connection that attached.
-pub(crate) type AttachAnswer = Box<dyn FnOnce(Attached<'_>) -> Encode + Send>;
+pub(crate) type AttachAnswer = Box<dyn FnOnce(Welcome<'_>) -> Encode + Send>;
 
 /// How a connection begins.
 pub(crate) enum AttachAs {
@@ -148,7 +151,7 @@ impl Found<'_> {
 }
 
 /// What an attached connection is answered from.
-pub(crate) struct Attached<'a> {
+pub(crate) struct Welcome<'a> {
     pub(crate) published: &'a Published,
     /// Which of the subscriptions asked for it has now, in their order.
     pub(crate) subscribed: Vec<bool>,

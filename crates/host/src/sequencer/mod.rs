@@ -365,7 +365,7 @@ impl Sequencer {
                 Missed::Each(each.collect())
             }
         };
-        (attach.reply)((attach.answer)(Attached { published: &self.published, subscribed, missed }));
+        (attach.reply)((attach.answer)(Welcome { published: &self.published, subscribed, missed }));
     }
 
     /// The events after a number of what is wanted, where all of them are there.
@@ -383,6 +383,11 @@ impl Sequencer {
                 .is_some(),
             Change::Session(session, SessionEvent::ChatAdded(row)) => {
                 wanted(&Resource::Chat(session.clone(), row.chat.clone())).is_some()
+            }
+            // Version 1 cannot say that the leaf has moved.
+            Change::Chat(session, chat, ChatEvent::TurnsLeft) => {
+                let told = wanted(&Resource::Chat(session.clone(), chat.clone()));
+                matches!(told, Some(Dialect::V1 { .. }))
             }
             _ => false,
         };

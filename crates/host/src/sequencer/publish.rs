@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grove_core::*;
 
 use super::{Aside, Names, Origin, Publication, Resource, Sequenced, Sequencer};
-use crate::connection::{Events, Outgoing};
+use crate::connection::{Close, Events, Outgoing};
 use crate::dialect::Dialect;
 
 impl Sequencer {
@@ -72,8 +72,13 @@ impl Sequencer {
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
         }
+        let moved = matches!(sequenced.event.change, Change::Chat(_, _, ChatEvent::TurnsLeft));
         self.undelivered.push(sequenced);
 
+        if moved {
+            self.deliver();
+            self.send_back(&resource);
+        }
         if let Some(gone) = gone {
             self.deliver();
             for resource in gone {
@@ -82,6 +87,17 @@ impl Sequencer {
                         connection.subscriptions.remove(&resource);
                     }
                 }
+            }
+        }
+    }
+
+    /// Has those begin anew whose dialect cannot say that the leaf has moved.
+    fn send_back(&mut self, resource: &Resource) {
+        for subscriber in self.subscribers.get(resource).into_iter().flatten() {
+            if let (Dialect::V1 { .. }, Some(connection)) =
+                (subscriber.dialect, self.connections.get(&subscriber.connection))
+            {
+                connection.queue.push(Outgoing::Last(Close::Moved));
             }
         }
     }
@@ -189,6 +205,7 @@ fn is_news(change: &SessionEvent) -> bool {
         | SessionEvent::InputNeededRemoved { .. }
         | SessionEvent::ActiveClientSet(_)
         | SessionEvent::ActiveClientRemoved(_)
-        | SessionEvent::ConfigChanged { .. } => false,
+        | SessionEvent::ConfigChanged { .. }
+        | SessionEvent::DetailsChanged(_) => false,
     }
 }

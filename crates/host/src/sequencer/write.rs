@@ -66,6 +66,9 @@ impl Sequencer {
             Some(_) | None => {
                 self.unpersisted.remove(session);
                 self.last_of.remove(session);
+                // The logs have these.
+                let chats = self.published.state.sessions.get_mut(session).map(|session| &mut session.chats);
+                chats.into_iter().flatten().for_each(|chat| chat.unlogged.clear());
             }
         }
         self.release_due = true;
@@ -80,12 +83,20 @@ impl Sequencer {
         let held = self.held.iter();
         let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
             let mut origin = publication.origin.as_ref();
+            let mut left = publication.events.len() + publication.marks.len();
+            let mut more = || {
+                left -= 1;
+                left > 0
+            };
             for event in &publication.events {
                 *seq += 1;
-                RecordRef::Event { seq: *seq, origin: origin.take(), event }.write(lines)?;
+                RecordRef::Event { seq: *seq, origin: origin.take(), event, more: more() }.write(lines)?;
                 if confirms(&event.change) {
                     sync = Sync::Now;
                 }
+            }
+            for (session, chat, mark) in &publication.marks {
+                RecordRef::Mark { session, chat, mark, more: more() }.write(lines)?;
             }
             Ok::<_, serde_json::Error>(())
         };

@@ -31,14 +31,25 @@ pub(super) struct ChatLog {
 /// How much a log grows before its side index is made anew. What is behind it is read at the next opening.
 const INDEX_EVERY: u64 = 1 << 20;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Written {
-    index: Index,
+    /// Shared with whoever looks at the tree meanwhile.
+    index: Arc<Index>,
     turns: HashSet<TurnId>,
+    /// Each with when it began: on another branch a turn may have the same id.
+    begun: HashSet<(TurnId, Timestamp)>,
+}
+
+/// A log at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) fs: Arc<dyn SessionFs>,
+    pub(crate) path: String,
+    pub(crate) index: Arc<Index>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ChatLogError {
+pub(crate) enum ChatLogError {
     #[error(transparent)]
     Fs(#[from] FsError),
     #[error(transparent)]
@@ -55,8 +66,8 @@ impl ChatLog {
 
     /// Writes what the log does not have yet: the session's name, and turns that are over.
     pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
-        let turns = session.chat(&self.chat).map(|chat| chat.turns.as_slice()).unwrap_or_default();
-        if turns.is_empty() {
+        let Some(chat) = session.chat(&self.chat) else { return Ok(()) };
+        if chat.turns.is_empty() && chat.unlogged.is_empty() {
             return Ok(());
         }
         let written = match self.written.take() {
@@ -64,7 +75,7 @@ impl ChatLog {
             None => self.open(session).await?,
         };
         // What fails half-way is looked at anew next time.
-        let (written, appended) = self.append_missing(written, session, turns).await?;
+        let (written, appended) = self.append_missing(written, session, chat).await?;
         if appended {
             // The journal lets go of what is here, so it must be on the disk.
             self.fs.sync(&self.path).await?;
@@ -81,18 +92,28 @@ impl ChatLog {
         &self,
         mut written: Written,
         session: &Session,
-        turns: &[Arc<Turn>],
+        chat: &Chat,
     ) -> Result<(Written, bool), ChatLogError> {
+        let turns = chat.turns.as_slice();
         let before = written.index.len();
         let leaf = |index: &Index| index.leaf().map(|leaf| index.id(leaf).into_owned());
+        self.append_entries(&mut written, chat).await?;
         // The newest are the ones that are missing.
-        let missing = turns.iter().rev().take_while(|turn| !written.turns.contains(&turn.id)).count();
-        for turn in &turns[turns.len() - missing..] {
-            let origin = Origin { session: &session.id, provider: &session.provider, model: session.model.as_ref() };
+        let missing =
+            turns.iter().rev().take_while(|turn| !written.begun.contains(&(turn.id.clone(), turn.started_at))).count();
+        for (at, turn) in turns.iter().enumerate().skip(turns.len() - missing) {
+            let origin = Origin {
+                session: &session.id,
+                provider: &session.provider,
+                model: session.model.as_ref(),
+                spent: turns[..at].iter().rev().find_map(|turn| turn.usage.as_ref()?.cost.as_ref()),
+            };
             let parent = leaf(&written.index);
             let lines = turn_lines(turn, origin, parent.as_deref(), &|id| written.index.find(id).is_some());
             self.append(&mut written.index, &lines.bytes).await?;
             written.turns.insert(turn.id.clone());
+            written.begun.insert((turn.id.clone(), turn.started_at));
+            self.append_entries(&mut written, chat).await?;
         }
         // Only the main chat bears the session's name.
         let named = self.chat.as_str() == Session::MAIN_CHAT && session.title != Session::UNTITLED;
@@ -106,8 +127,23 @@ impl ChatLog {
         Ok((written, appended))
     }
 
-    async fn append(&self, index: &mut Index, lines: &[u8]) -> Result<(), ChatLogError> {
+    /// Writes entries that belong to no turn, as far as what they stand behind is written.
+    async fn append_entries(&self, written: &mut Written, chat: &Chat) -> Result<(), ChatLogError> {
+        for entry in &chat.unlogged {
+            if entry.after.as_ref().is_some_and(|after| !written.turns.contains(after)) {
+                break;
+            }
+            // It was written before a crash, perhaps.
+            if entry_id(&entry.line).is_some_and(|id| written.index.find(&id).is_none()) {
+                self.append(&mut written.index, format!("{}\n", entry.line).as_bytes()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn append(&self, index: &mut Arc<Index>, lines: &[u8]) -> Result<(), ChatLogError> {
         self.fs.append_file(&self.path, lines).await?;
+        let index = Arc::make_mut(index);
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             index.append(line)?;
         }
@@ -141,8 +177,23 @@ impl ChatLog {
         }
         let own: Vec<_> = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove).collect();
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
-        let turns = lines.iter().filter_map(|line| ended_turn(line)).collect();
-        Ok(Written { index, turns })
+        let begun: HashSet<_> = lines.iter().filter_map(|line| ended_turn(line)).collect();
+        let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
+        Ok(Written { index: Arc::new(index), turns, begun })
+    }
+
+    /// The log as it is on the disk, with everything that is over; `None` where there is none yet.
+    pub(super) async fn look(&mut self, session: &Session) -> Result<Option<Seen>, ChatLogError> {
+        self.catch_up(session).await?;
+        if self.written.is_none() && self.fs.exists(&self.path).await? {
+            self.written = Some(self.open(session).await?);
+        }
+        let seen = self.written.as_ref().map(|written| Seen {
+            fs: self.fs.clone(),
+            path: self.path.clone(),
+            index: written.index.clone(),
+        });
+        Ok(seen)
     }
 
     /// Reads the log. One of an older version is replaced by its migrated form, since something is about to be appended.
@@ -158,4 +209,13 @@ impl ChatLog {
         }
         Ok(opened.index)
     }
+}
+
+/// The id of an entry.
+fn entry_id(line: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: String,
+    }
+    serde_json::from_str::<Named>(line).ok().map(|named| named.id)
 }

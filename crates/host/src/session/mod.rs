@@ -3,13 +3,15 @@
 
 mod log;
 mod reports;
+mod tree;
 mod work;
+mod workplaces;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::AbortHandle;
-use grove_agents::{Agent, AgentError, AgentEvent, AgentSession, Waiting};
+use grove_agents::{Agent, AgentError, AgentSession, Closing, Mark, Outlasts, Report, Resumption};
 use grove_core::*;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -18,6 +20,8 @@ use crate::config::Config;
 use crate::env::{Env, Task};
 use crate::sequencer::{Aside, NotWritten, Origin, Publication, SequencerHandle, Stopped, ToSequencer, Unwritten};
 use crate::store::session_file::{self, Fate};
+pub(crate) use tree::{Cutting, OwnHeader, TreeAnswer, TreeError, TreeRequest};
+pub(crate) use workplaces::Workplaces;
 
 /// How many messages may wait for a session before their senders do.
 const INBOX: usize = 256;
@@ -35,6 +39,8 @@ pub(crate) enum ToSession {
     Opened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
     /// A client that took part has been away for too long.
     ClientGone(ClientId),
+    /// Looks at the tree of a chat, or changes it.
+    Tree(ChatId, TreeRequest, oneshot::Sender<Result<TreeAnswer, TreeError>>),
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -71,14 +77,17 @@ pub(crate) struct Surroundings {
     pub(crate) config: Arc<Config>,
     pub(crate) sequencer: SequencerHandle,
     pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
+    /// Where sessions' agents work.
+    pub(crate) workplaces: Arc<Workplaces>,
 }
 
 /// How a session's task begins.
 pub(crate) enum Beginning {
     /// The session is new; the task waits until it stands in state.
     New(oneshot::Receiver<()>),
-    /// The session was there before its task; everything of it up to a number is in it.
-    Known { seq: u64 },
+    /// The session was there before its task; everything of it up to a number is in it. Its agents were heard up to
+    /// these marks.
+    Known { seq: u64, marks: HashMap<ChatId, Mark> },
 }
 
 /// Starts the task of a session.
@@ -99,6 +108,7 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         desks: HashMap::new(),
         awaited: HashMap::new(),
         resumed: HashMap::new(),
+        unstored: HashMap::new(),
         silence: None,
         stopping: None,
         logs: HashMap::new(),
@@ -113,9 +123,9 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
                 }
                 task.open(&Session::MAIN_CHAT.into());
             }
-            Beginning::Known { seq } => {
+            Beginning::Known { seq, marks } => {
                 task.last_seq = seq;
-                if task.pick_up().await.is_err() {
+                if task.pick_up(marks).await.is_err() {
                     return;
                 }
             }
@@ -133,8 +143,8 @@ struct SessionTask {
     /// Its own inbox, for what comes back from the agent's start. Weak, so that the task ends with its last handle.
     inbox_sender: mpsc::WeakSender<ToSession>,
     inbox: mpsc::Receiver<ToSession>,
-    report_sender: mpsc::Sender<AgentEvent>,
-    reports: mpsc::Receiver<AgentEvent>,
+    report_sender: mpsc::Sender<Report>,
+    reports: mpsc::Receiver<Report>,
     /// The last publication of the agent's reports, until it is done. Meanwhile no more are taken: an agent runs no
     /// faster than what it says can be stored.
     outstanding: Option<oneshot::Receiver<Result<u64, NotWritten>>>,
@@ -142,8 +152,10 @@ struct SessionTask {
     desks: HashMap<ChatId, Desk>,
     /// Where the answers go that nobody has given yet, by chat and request.
     awaited: HashMap<(ChatId, RequestId), Awaited>,
-    /// Turns from before the host's start that go on when the agent is back, and what they wait for.
-    resumed: HashMap<TurnId, Vec<Waiting>>,
+    /// Turns from before the host's start that go on when the agent is back, and where they stood.
+    resumed: HashMap<TurnId, Resumption>,
+    /// Up to where agents are heard by what is being published.
+    unstored: HashMap<ChatId, Mark>,
     /// Rings when a running turn may have been silent for too long.
     silence: Option<Task>,
     stopping: Option<Stopping>,
@@ -172,6 +184,17 @@ enum AnswerTo {
 struct Desk {
     backend: Backend,
     running: Option<Running>,
+    /// Told when the agent that was here before is gone.
+    leaving: Option<oneshot::Receiver<()>>,
+}
+
+impl Desk {
+    fn agent(&self) -> Option<Arc<dyn AgentSession>> {
+        match &self.backend {
+            Backend::Ready(agent) => Some(agent.clone()),
+            Backend::Closed | Backend::Opening(_) => None,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -187,7 +210,8 @@ enum Backend {
 struct Running {
     turn: TurnId,
     abort: AbortHandle,
-    last_report: Timestamp,
+    /// When the agent last said something, or got something to do.
+    heard: Timestamp,
 }
 
 /// The host stops, and this session with it.
@@ -216,8 +240,12 @@ impl SessionTask {
                 }
                 seq = done(self.outstanding.as_mut()) => {
                     self.outstanding = None;
-                    // A client's action may have been published behind it meanwhile.
-                    self.last_seq = self.last_seq.max(seq.unwrap_or(0));
+                    // What a sequencer that ended did not get to write is kept by the agents for the next host.
+                    if let Some(seq) = seq {
+                        self.stored();
+                        // A client's action may have been published behind it meanwhile.
+                        self.last_seq = self.last_seq.max(seq);
+                    }
                     Ok(Flow::On)
                 }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,
@@ -255,6 +283,10 @@ impl SessionTask {
                 let result = self.carry_out(command).await?;
                 // Whoever asked may have gone meanwhile.
                 done.send(result).ok();
+            }
+            ToSession::Tree(chat, request, done) => {
+                let answer = self.tree(&chat, request).await?;
+                done.send(answer).ok();
             }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::Opened(chat, Ok(agent)) => {
@@ -392,7 +424,9 @@ impl SessionTask {
     fn close_desk(&self, desk: Desk) {
         match desk.backend {
             Backend::Opening(abort) => abort.abort(),
-            Backend::Ready(agent) => self.around.env.spawn.spawn(Box::pin(async move { agent.close().await })),
+            Backend::Ready(agent) => {
+                self.around.env.spawn.spawn(Box::pin(async move { agent.close(Closing::Removed).await }));
+            }
             Backend::Closed => {}
         }
     }
@@ -416,6 +450,7 @@ impl SessionTask {
                 success: false,
                 past_tense_message: format!("{name} was not run: its client went away"),
                 output: None,
+                attached: Vec::new(),
                 extra: None,
             };
             let command = Command::CompleteClientCall { chat, turn, call, result, ask: false };
@@ -431,12 +466,31 @@ impl SessionTask {
         let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
         let batch = advance(&mut self.tip, agent, command, who, self.around.env.clock.now())?;
         for event in &batch.events {
-            if let Change::Chat(_, chat, event) = &event.change {
-                self.note(chat, event, who, out);
+            match &event.change {
+                Change::Chat(_, chat, event) => self.note(chat, event, who, out),
+                Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Who::Client(_)) => {
+                    out.settings.extend(values.clone());
+                }
+                Change::Session(..) | Change::Root(_) => {}
             }
         }
+        let begins = |event: &Event| matches!(event.change, Change::Chat(_, _, ChatEvent::TurnStarted { .. }));
+        let turn_begins = batch.events.iter().any(begins);
         out.events.extend(batch.events);
+        if turn_begins && self.agent.edits_files() {
+            self.look_around(out);
+        }
         Ok(())
+    }
+
+    /// Says who else works in the session's folders, where that has changed.
+    fn look_around(&mut self, out: &mut Outbox) {
+        let Session { id, uri, working_directories, .. } = &self.tip;
+        let warnings = self.around.workplaces.enter(id, uri, working_directories, self.around.env.clock.now());
+        if self.tip.details.warnings != warnings {
+            let details = Box::new(Details { warnings, ..self.tip.details.clone() });
+            self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Who::Host, out).ok();
+        }
     }
 
     /// Notes what an accepted event means for the agent. It is told when the event is written.
@@ -458,6 +512,7 @@ impl SessionTask {
                         success: false,
                         past_tense_message: "The result was not released".to_owned(),
                         output: None,
+                        attached: Vec::new(),
                         extra: None,
                     },
                 };
@@ -486,12 +541,25 @@ impl SessionTask {
     /// Publishes what happened by itself, then tells the agent. It happened whether it can be written or not, so it is
     /// held where it cannot.
     async fn send(&mut self, mut out: Outbox) -> Result<(), Stopped> {
-        if !out.events.is_empty() {
-            let publication = out.publication(None, Unwritten::Held);
+        if !out.events.is_empty() || !out.marks.is_empty() {
+            let mut publication = out.publication(None, Unwritten::Held);
+            let marks = std::mem::take(&mut out.marks);
+            publication.marks =
+                marks.iter().map(|(chat, mark)| (self.tip.id.clone(), chat.clone(), mark.clone())).collect();
+            self.unstored.extend(marks);
             self.outstanding = Some(self.around.sequencer.publish(publication).await?);
         }
         self.act(out);
         Ok(())
+    }
+
+    /// What was published is stored: agents need not keep it any longer.
+    fn stored(&mut self) {
+        for (chat, mark) in std::mem::take(&mut self.unstored) {
+            if let Some(Desk { backend: Backend::Ready(agent), .. }) = self.desks.get(&chat) {
+                agent.stored(&mark);
+            }
+        }
     }
 
     /// Tells the agent what concerns it.
@@ -501,19 +569,24 @@ impl SessionTask {
             self.end(&ended);
         }
         for (request, answer) in out.decided {
+            let Some(awaited) = self.awaited.remove(&request) else { continue };
             // The agent may have given up on it.
-            match (self.awaited.remove(&request).map(|awaited| awaited.answer), answer) {
-                (Some(AnswerTo::Permission(waiting)), Answer::Permission(decision)) => {
+            match (awaited.answer, answer) {
+                (AnswerTo::Permission(waiting), Answer::Permission(decision)) => {
                     waiting.send(decision).ok();
                 }
-                (Some(AnswerTo::Question(waiting)), Answer::Question(response)) => {
+                (AnswerTo::Question(waiting), Answer::Question(response)) => {
                     waiting.send(response).ok();
                 }
-                (Some(AnswerTo::Result(waiting)), Answer::Result(result)) => {
+                (AnswerTo::Result(waiting), Answer::Result(result)) => {
                     waiting.send(result).ok();
                 }
-                (Some(_) | None, _) => {}
+                (AnswerTo::Permission(_) | AnswerTo::Question(_) | AnswerTo::Result(_), _) => {}
             }
+            self.silence_begins(&request.0);
+        }
+        if !out.settings.is_empty() {
+            self.configure(&out.settings);
         }
         for (chat, turn) in out.prompts {
             self.prompt(&chat, &turn);
@@ -540,6 +613,7 @@ impl SessionTask {
         self.write_folder(Fate::Disposed).await;
         // Nothing is to be said of it any more.
         self.folder_due = false;
+        self.around.workplaces.leave(&self.tip.id);
         for (_, desk) in std::mem::take(&mut self.desks) {
             self.close_desk(desk);
         }
@@ -561,6 +635,8 @@ impl SessionTask {
         };
         match written.await {
             Ok(true) => {
+                // They are in the logs now.
+                self.tip.chats.iter_mut().for_each(|chat| chat.unlogged.clear());
                 let persisted = ToSequencer::Persisted(self.tip.id.clone(), self.last_seq);
                 self.around.sequencer.tell(persisted).await.ok();
             }
@@ -572,15 +648,25 @@ impl SessionTask {
         }
     }
 
-    /// Tells a host that stops when nothing runs and the folder is written; past the grace, whether it is or not.
+    /// Tells a host that stops when nothing runs that would end with it, and the folder is written; past the grace,
+    /// whether it is or not. Agents are let go before.
     fn stop_when_idle(&mut self) {
-        let at_rest = !self.folder_due && self.outstanding.is_none();
+        let outlasts = self.agent.outlasts() == Outlasts::Running;
+        let idle = self.tip.chats.iter().all(|chat| chat.active.is_none());
+        // The folder is not written while a turn runs.
+        let at_rest = (!self.folder_due || !idle) && self.outstanding.is_none();
         if let Some(stopping) = &mut self.stopping
-            && self.tip.chats.iter().all(|chat| chat.active.is_none())
+            && (idle || outlasts)
             && (at_rest || stopping.grace.is_none())
             && let Some(done) = stopping.done.take()
         {
-            done.send(()).ok();
+            let agents: Vec<_> = self.desks.values().filter_map(Desk::agent).collect();
+            let patience = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
+            self.around.env.spawn.spawn(Box::pin(async move {
+                let let_go = futures_util::future::join_all(agents.iter().map(|agent| agent.close(Closing::HostStops)));
+                futures_util::future::select(Box::pin(let_go), patience).await;
+                done.send(()).ok();
+            }));
         }
     }
 }
@@ -595,6 +681,10 @@ struct Outbox {
     decided: Vec<((ChatId, RequestId), Answer)>,
     /// Turns that the agent is to begin.
     prompts: Vec<(ChatId, TurnId)>,
+    /// Settings that a person has changed.
+    settings: Extra,
+    /// Up to where agents are heard by this.
+    marks: HashMap<ChatId, Mark>,
 }
 
 /// A turn that is over.
@@ -624,6 +714,7 @@ impl Outbox {
             events: std::mem::take(&mut self.events),
             origin,
             finished: std::mem::take(&mut self.finished),
+            marks: Vec::new(),
             unwritten,
             done: None,
         }

@@ -1,16 +1,20 @@
 //! A session's agent at work: how it is started, given turns, listened to, and stopped.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::abortable;
-use grove_agents::{AgentError, AgentEvent, Awaits, OfferedTool, OpenSession, Prompt, TurnSink, Waiting};
+use grove_agents::{
+    AgentError, AgentEvent, Awaits, ChatSink, Mark, OfferedTool, OpenSession, Outlasts, Prompt, Report, Resumption,
+    Waiting,
+};
 use grove_core::*;
 use grove_fs::FsError;
 use tokio::sync::oneshot;
 
-use super::reports::{self, Report, Reported};
+use super::reports::{self, Place, Translated};
 use super::{AnswerTo, Awaited, Backend, Desk, Ended, Flow, Outbox, Running, SessionTask, ToSession};
 use crate::sequencer::Stopped;
 use crate::store::content;
@@ -23,9 +27,17 @@ impl SessionTask {
             chat: chat.clone(),
             model: self.tip.model.clone(),
             working_directories: self.tip.working_directories.clone(),
+            known_as: self.tip.chat(chat).and_then(|chat| chat.agent_session.clone()),
+            settings: self.tip.config.as_ref().map(|config| config.values.clone()).unwrap_or_default(),
+            reports: ChatSink::new(chat.clone(), self.report_sender.clone()),
         };
         let (agent, inbox, at) = (self.agent.clone(), self.inbox_sender.clone(), chat.clone());
+        let leaving = self.desk(chat).leaving.take();
         let (opened, abort) = abortable(async move {
+            if let Some(leaving) = leaving {
+                // It is gone, one way or the other.
+                leaving.await.ok();
+            }
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
             let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
             // A session that was disposed meanwhile does not listen any more.
@@ -48,20 +60,21 @@ impl SessionTask {
             // It is given the turn when it is there.
             Backend::Opening(_) => return,
         };
-        let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return };
-        let message = active.message.clone();
+        let Some(state) = self.tip.chat(chat) else { return };
+        let Some(active) = state.active_turn(turn) else { return };
+        let (message, history) = (active.message.clone(), state.turns.clone());
         let model = message.model.clone().or_else(|| self.tip.model.clone());
         let offered = self.tip.active_clients.iter().flat_map(|client| {
             client.tools.iter().map(|tool| OfferedTool { client: client.client.clone(), tool: tool.clone() })
         });
         let client_tools = offered.collect();
-        let sink = TurnSink::new(turn.clone(), self.report_sender.clone());
-        let waiting = self.resumed.remove(turn).unwrap_or_default();
+        let sink = ChatSink::new(chat.clone(), self.report_sender.clone()).turn(turn.clone());
+        let resumed = self.resumed.remove(turn);
         let (work, abort) = abortable(async move {
-            let prompt = Prompt { message, model, client_tools };
-            let work = match waiting.is_empty() {
-                true => agent.prompt(prompt, sink.clone()),
-                false => agent.resume(prompt, waiting, sink.clone()),
+            let prompt = Prompt { message, model, client_tools, history };
+            let work = match resumed {
+                None => agent.prompt(prompt, sink.clone()),
+                Some(from) => agent.resume(prompt, from, sink.clone()),
             };
             let result = match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(result) => result.map_err(|error| error.info()),
@@ -70,10 +83,27 @@ impl SessionTask {
             // A session that is gone does not listen any more.
             sink.ended(result).await.ok();
         });
-        let last_report = self.around.env.clock.now();
-        self.desk(chat).running = Some(Running { turn: turn.clone(), abort, last_report });
-        self.silence = Some(self.around.env.clock.sleep(self.around.config.limits.turn_silence));
+        let heard = self.around.env.clock.now();
+        self.desk(chat).running = Some(Running { turn: turn.clone(), abort, heard });
+        self.silence_begins(chat);
         self.around.env.spawn.spawn(Box::pin(work.map(|_| ())));
+    }
+
+    /// From now on it is for the agent to say something: what it waited for before is no silence of its.
+    pub(super) fn silence_begins(&mut self, chat: &ChatId) {
+        let now = self.around.env.clock.now();
+        if let Some(running) = &mut self.desk(chat).running {
+            running.heard = now;
+            self.silence = Some(self.around.env.clock.sleep(self.around.config.limits.turn_quiet));
+        }
+    }
+
+    /// Tells the agents what a person has set.
+    pub(super) fn configure(&self, settings: &Extra) {
+        for agent in self.desks.values().filter_map(Desk::agent) {
+            let settings = settings.clone();
+            self.around.env.spawn.spawn(Box::pin(async move { agent.configure(settings).await }));
+        }
     }
 
     /// Lets go of what a turn had.
@@ -100,7 +130,7 @@ impl SessionTask {
         let due: Vec<ChatId> =
             self.tip.chats.iter().filter(|chat| chat.steering.is_some()).map(|c| c.id.clone()).collect();
         for chat in due {
-            let (Some(Desk { backend: Backend::Ready(agent), running: Some(running) }), Some(steering)) =
+            let (Some(Desk { backend: Backend::Ready(agent), running: Some(running), .. }), Some(steering)) =
                 (self.desks.get(&chat), self.tip.chat(&chat).and_then(|chat| chat.steering.clone()))
             else {
                 continue;
@@ -119,16 +149,21 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    /// Goes on with a session from before the host's start: a turn that waits for a person goes on waiting where its
-    /// agent can go on, any other is closed with what had arrived.
-    pub(super) async fn pick_up(&mut self) -> Result<(), Stopped> {
+    /// Goes on with a session from before the host's start: a turn goes on where its agent can, any other is closed with
+    /// what had arrived.
+    pub(super) async fn pick_up(&mut self, mut marks: HashMap<ChatId, Mark>) -> Result<(), Stopped> {
         let mut out = Outbox::default();
         for (chat, turn) in self.active_turns() {
             let Some(active) = self.tip.chat(&chat).and_then(|chat| chat.active_turn(&turn)) else { continue };
-            if active.waits_for_person() && self.agent.can_resume() {
+            let goes_on = match self.agent.outlasts() {
+                Outlasts::Nothing => false,
+                Outlasts::Waiting => active.waits_for_person(),
+                Outlasts::Running => true,
+            };
+            if goes_on {
                 // From now on, so that an answer that comes before the agent is back finds its way.
                 let waiting = self.waiting_in(&chat, &turn);
-                self.resumed.insert(turn, waiting);
+                self.resumed.insert(turn, Resumption { waiting, mark: marks.remove(&chat) });
                 continue;
             }
             // A turn that its agent never saw can be given to it now.
@@ -158,7 +193,8 @@ impl SessionTask {
         Ok(())
     }
 
-    /// What a turn from before the host's start waits for. The answers will come here.
+    /// What a turn from before the host's start waits for. The answers will come here. An agent that worked on may not
+    /// have got an answer that was given just before the end: those come again.
     pub(super) fn waiting_in(&mut self, chat: &ChatId, turn: &TurnId) -> Vec<Waiting> {
         let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return Vec::new() };
         let mut waiting = Vec::new();
@@ -186,6 +222,15 @@ impl SessionTask {
             self.awaited.insert((chat.clone(), request.clone()), Awaited { turn: turn.clone(), answer });
             waiting.push(Waiting { request, awaits });
         }
+        if self.agent.outlasts() == Outlasts::Running {
+            let decided = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)).into_iter();
+            waiting.extend(decided.flat_map(ActiveTurn::decided).map(|(request, call, verdict)| {
+                let (answer, answered) = oneshot::channel();
+                // The receiver is here.
+                answer.send(verdict).ok();
+                Waiting { request, awaits: Awaits::Permission(call, answered) }
+            }));
+        }
         waiting
     }
 
@@ -200,6 +245,7 @@ impl SessionTask {
                     success: false,
                     past_tense_message: format!("{} (interrupted)", call.invocation_message),
                     output: None,
+                    attached: Vec::new(),
                     extra: None,
                 },
             }),
@@ -213,13 +259,13 @@ impl SessionTask {
         }
     }
 
-    pub(super) async fn take_reports(&mut self, reports: impl Iterator<Item = AgentEvent>) -> Result<Flow, Stopped> {
+    pub(super) async fn take_reports(&mut self, reports: impl Iterator<Item = Report>) -> Result<Flow, Stopped> {
         let now = self.around.env.clock.now();
         let mut out = Outbox::default();
         for report in reports {
-            let running = self.desks.values_mut().filter_map(|desk| desk.running.as_mut());
-            if let Some(running) = running.into_iter().find(|running| running.turn == *report.turn()) {
-                running.last_report = now;
+            let running = self.desks.get_mut(&report.chat).and_then(|desk| desk.running.as_mut());
+            if let Some(running) = running.filter(|running| report.turn.as_ref() == Some(&running.turn)) {
+                running.heard = now;
             }
             if let Err(error) = self.take_report(report, &mut out).await {
                 tracing::warn!(session = %self.tip.id, %error, "a turn's content could not be stored");
@@ -230,62 +276,134 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    pub(super) async fn take_report(&mut self, mut event: AgentEvent, out: &mut Outbox) -> Result<(), FsError> {
-        let found = self.tip.chats.iter().find_map(|chat| Some((chat.id.clone(), chat.active_turn(event.turn())?)));
-        // An agent may be late: its turn may be over.
-        let Some((chat, active)) = found else { return Ok(()) };
-        let Report { store, events } = reports::translate(&mut event, active, &self.around.config.limits);
+    async fn take_report(&mut self, report: Report, out: &mut Outbox) -> Result<(), FsError> {
+        let Report { chat, turn, events, mark } = report;
+        let spoke = turn.is_some() && !events.is_empty();
+        for event in events {
+            self.take_event(&chat, turn.as_ref(), event, out).await?;
+        }
+        if spoke && self.tip.chat(&chat).is_some_and(|chat| chat.activity.is_some()) {
+            let event = ChatEvent::ActivityChanged(None);
+            self.accept(Command::Report { chat: chat.clone(), event }, &Who::Host, out).ok();
+        }
+        if let Some(mark) = mark {
+            out.marks.insert(chat, mark);
+        }
+        Ok(())
+    }
+
+    async fn take_event(
+        &mut self,
+        chat: &ChatId,
+        turn: Option<&TurnId>,
+        mut event: AgentEvent,
+        out: &mut Outbox,
+    ) -> Result<(), FsError> {
+        // A chat may be gone.
+        let Some(state) = self.tip.chat(chat) else { return Ok(()) };
+        let place = Place { session: &self.tip, chat: state, limits: &self.around.config.limits };
+        let Translated { store, commands } = match turn.map(|turn| state.active_turn(turn)) {
+            Some(Some(active)) => reports::in_turn(&mut event, active, place),
+            // An agent may be late: its turn may be over.
+            Some(None) => return Ok(()),
+            None => reports::of_session(&mut event, place),
+        };
         for (id, bytes) in store {
             content::put(self.around.env.sessions.as_ref(), &self.tip.id, &id, &bytes).await?;
         }
-        for event in events {
-            let command = match event {
-                Reported::Chat(event) => Command::Report { chat: chat.clone(), event },
-                Reported::Session(event) => Command::ReportSession(event),
+        for command in commands {
+            let who = match &command {
+                // The agent does not ask any more, which nobody has decided.
+                Command::ResolvePermission { .. } => Who::Host,
+                _ => Who::Agent,
             };
-            if let Err(rejection) = self.accept(command, &Who::Agent, out) {
+            if let Err(rejection) = self.accept(command, &who, out) {
                 tracing::debug!(session = %self.tip.id, %rejection, "an agent's report does not fit the session");
                 // What was asked in it is not asked, which the agent learns by its answer never coming.
                 return Ok(());
             }
         }
-        match event {
-            AgentEvent::ToolReady { turn, permission: Some(asked), .. } => {
-                let answer = AnswerTo::Permission(asked.answer);
-                self.awaited.insert((chat, asked.request.id), Awaited { turn, answer });
+        let Some(turn) = turn.cloned() else { return Ok(()) };
+        let (request, answer) = match event {
+            AgentEvent::ToolReady { permission: Some(asked), .. } => {
+                (asked.request, AnswerTo::Permission(asked.answer))
             }
-            AgentEvent::ToolReady { turn, call, result: Some(result), .. } => {
+            AgentEvent::Tool(update) => match update.permission {
+                Some(asked) => (asked.request, AnswerTo::Permission(asked.answer)),
+                None => return Ok(()),
+            },
+            AgentEvent::ToolReady { call, result: Some(result), .. } => {
                 let answer = AnswerTo::Result(result);
-                self.awaited.insert((chat, call.as_str().into()), Awaited { turn, answer });
+                self.awaited.insert((chat.clone(), call.as_str().into()), Awaited { turn, answer });
+                return Ok(());
             }
-            AgentEvent::Asked { turn, request, answer, .. } => {
-                self.awaited.insert((chat, request.id), Awaited { turn, answer: AnswerTo::Question(answer) });
+            AgentEvent::Asked { request, answer } => {
+                let answer = AnswerTo::Question(answer);
+                self.awaited.insert((chat.clone(), request.id), Awaited { turn, answer });
+                return Ok(());
             }
-            _ => {}
-        }
+            _ => return Ok(()),
+        };
+        self.awaited.insert((chat.clone(), request.id.clone()), Awaited { turn: turn.clone(), answer });
+        self.answer_as_before(chat, turn, &request, out);
         Ok(())
     }
 
-    /// Ends turns whose agents have said nothing for too long, unless they wait for a person or a client.
+    /// Answers what a person has answered for all times.
+    fn answer_as_before(&mut self, chat: &ChatId, turn: TurnId, request: &PermissionRequest, out: &mut Outbox) {
+        let Some(remembered) = self.tip.details.remembered.iter().find(|known| known.answers(request)) else { return };
+        let allows = remembered.option.allows;
+        let fitting = |wanted: &dyn Fn(&PermissionOption) -> bool| {
+            request.options.iter().find(|option| option.allows == allows && wanted(option)).map(|o| o.id.clone())
+        };
+        let option = fitting(&|option| option.id == remembered.option.id)
+            .or_else(|| fitting(&|option| option.lasting))
+            .or_else(|| fitting(&|_| true));
+        let decision = if allows { Decision::Approved } else { Decision::Denied };
+        let resolve = Command::ResolvePermission {
+            chat: chat.clone(),
+            turn,
+            question: PermissionQuestion::Request(request.id.clone()),
+            verdict: Verdict { by: ConfirmedBy::Setting, option, ..decision.into() },
+        };
+        self.accept(resolve, &Who::Host, out).ok();
+    }
+
+    /// Says of turns whose agents have said nothing for a while that they are quiet, and ends those that were for too
+    /// long, unless they wait for a person or a client.
     pub(super) async fn check_silence(&mut self) -> Result<Flow, Stopped> {
-        let limit = self.around.config.limits.turn_silence;
+        let (limit, quiet) = (self.around.config.limits.turn_silence, self.around.config.limits.turn_quiet);
         let now = self.around.env.clock.now();
         let mut next = limit;
-        let mut silent = Vec::new();
+        let (mut silent, mut hushed) = (Vec::new(), Vec::new());
         for (chat, desk) in &self.desks {
             let Some(running) = &desk.running else { continue };
-            let waits = |active: &ActiveTurn| active.waits_for_person() || active.waits_for_client();
-            if self.tip.chat(chat).and_then(|chat| chat.active_turn(&running.turn)).is_some_and(waits) {
+            let Some(state) = self.tip.chat(chat) else { continue };
+            let Some(active) = state.active_turn(&running.turn) else { continue };
+            if active.waits_for_person() || active.waits_for_client() {
                 continue;
             }
-            let left = limit.saturating_sub(Duration::from_millis(now.0.saturating_sub(running.last_report.0)));
-            match left.is_zero() {
-                true => silent.push(chat.clone()),
-                false => next = next.min(left),
+            let past = Duration::from_millis(now.0.saturating_sub(running.heard.0));
+            match (limit.saturating_sub(past), quiet.saturating_sub(past)) {
+                (Duration::ZERO, _) => silent.push(chat.clone()),
+                (left, Duration::ZERO) => {
+                    next = next.min(left);
+                    // A tool that runs is reason enough.
+                    if !active.runs_tool() && state.activity.is_none() {
+                        hushed.push((chat.clone(), past.as_secs()));
+                    }
+                }
+                (_, left) => next = next.min(left),
             }
         }
         self.silence = Some(self.around.env.clock.sleep(next));
         let mut out = Outbox::default();
+        for (chat, seconds) in hushed {
+            let words =
+                format!("no word from the agent for {seconds} s: it may be waiting for its model, or trying again");
+            let event = ChatEvent::ActivityChanged(Some(words));
+            self.accept(Command::Report { chat, event }, &Who::Host, &mut out).ok();
+        }
         let error = ErrorInfo::new("agentSilent", format!("the agent said nothing for {} seconds", limit.as_secs()));
         self.fail_turns_of(|chat| silent.contains(chat), &error, &mut out);
         self.send(out).await?;
@@ -296,7 +414,9 @@ impl SessionTask {
     pub(super) async fn stop_turns(&mut self) -> Result<Flow, Stopped> {
         let mut out = Outbox::default();
         let error = ErrorInfo::new("hostStopped", "the host stopped before the turn ended");
-        for (chat, turn) in self.active_turns() {
+        // Turns that go on without us do.
+        let ending = if self.agent.outlasts() == Outlasts::Running { Vec::new() } else { self.active_turns() };
+        for (chat, turn) in ending {
             let stop = Command::StopTurn { chat, turn, error: error.clone() };
             self.accept(stop, &Who::Host, &mut out).ok();
         }

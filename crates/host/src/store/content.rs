@@ -17,6 +17,20 @@ pub(crate) async fn put(
     if fs.exists(&path).await? { Ok(()) } else { fs.write_file(&path, bytes).await }
 }
 
+/// Copies the bodies of a session into the folder of another, which comes from it.
+pub(crate) async fn copy_all(fs: &dyn SessionFs, from: &SessionId, to: &SessionId) -> Result<(), FsError> {
+    let folder = paths::contents(from);
+    if !fs.exists(&folder).await? {
+        return Ok(());
+    }
+    for name in fs.readdir(&folder).await? {
+        let content = ContentId::from(name);
+        let bytes = get(fs, from, &content).await?;
+        put(fs, to, &content, &bytes.into()).await?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn get(fs: &dyn SessionFs, session: &SessionId, content: &ContentId) -> Result<Vec<u8>, FsError> {
     fs.read_file(&paths::content(session, content)).await
 }

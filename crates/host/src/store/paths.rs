@@ -40,7 +40,12 @@ pub(crate) fn session_file(session: &SessionId) -> String {
     format!("{}/session.json", folder(session))
 }
 
-/// A body that is kept by reference.
+/// The bodies that are kept by reference.
+pub(crate) fn contents(session: &SessionId) -> String {
+    format!("{}/content", folder(session))
+}
+
+/// One of them.
 pub(crate) fn content(session: &SessionId, content: &ContentId) -> String {
-    format!("{}/content/{content}", folder(session))
+    format!("{}/{content}", contents(session))
 }

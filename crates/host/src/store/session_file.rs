@@ -42,6 +42,8 @@ pub(crate) struct SessionFile {
     modified_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     config: Option<SessionConfig>,
+    #[serde(default)]
+    details: Details,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     active_clients: Vec<ActiveClient>,
     /// The main chat.
@@ -70,6 +72,8 @@ struct ChatFile {
     steering: Option<PendingMessage>,
     queued: Vec<PendingMessage>,
     draft: Option<Message>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent_session: Option<String>,
     modified_at: Timestamp,
     #[serde(default)]
     touched_at: Timestamp,
@@ -91,6 +95,7 @@ impl ChatFile {
             steering: chat.steering.clone(),
             queued: chat.queued.clone(),
             draft: chat.draft.clone(),
+            agent_session: chat.agent_session.clone(),
             modified_at: chat.modified_at,
             touched_at: chat.touched_at,
         }
@@ -107,6 +112,9 @@ impl ChatFile {
             steering: self.steering,
             queued: self.queued,
             draft: self.draft,
+            activity: None,
+            agent_session: self.agent_session,
+            unlogged: Vec::new(),
             is_read: self.is_read,
             is_archived: self.is_archived,
             modified_at: self.modified_at,
@@ -161,6 +169,7 @@ impl SessionFile {
             created_at: session.created_at,
             modified_at: session.modified_at,
             config: session.config.clone(),
+            details: session.details.clone(),
             active_clients: session.active_clients.clone(),
             chat: ChatFile::of(main),
             chats: others.iter().map(ChatFile::of).collect(),
@@ -225,6 +234,7 @@ impl SessionFile {
         session.is_archived = self.is_archived;
         session.modified_at = self.modified_at;
         session.active_clients = self.active_clients;
+        session.details = self.details;
         let chats = std::iter::once(self.chat).chain(self.chats);
         session.chats = chats.zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
         session.catalogue = session.chats.iter().map(Chat::row).collect();

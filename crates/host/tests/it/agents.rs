@@ -67,8 +67,6 @@ impl AgentSession for OddAgent {
     async fn cancel(&self, turn: &TurnId) {
         self.cancelled.lock().unwrap().push(turn.to_string());
     }
-
-    async fn close(&self) {}
 }
 
 async fn host_with(agent: &OddAgent, limits: Limits) -> TestHost {

@@ -206,3 +206,35 @@ async fn a_replay_is_bounded_by_what_only_this_protocol_tells_too() {
     assert_eq!(host.bring_back_ahp(&mut other).await, Returned::Snapshots, "more was said than is kept");
     other.must_agree_on_all().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_takes_part_says_what_it_shows_and_others_are_not_asked() {
+    let host = TestHost::start(Config::default()).await;
+    let (path, session) = (std::path::Path::new("/w/a b.rs"), "s".into());
+    let mut editor = Client::over(Box::new(host.dial(64 << 10)), &TestHost::url(), "editor").await;
+    let begin = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": "editor",
+        "_meta": {"documents": true}});
+    editor.get(grove_wire::ahp::Method::Initialize, begin).await;
+    editor.ready_session(URI).await;
+    assert_eq!(host.host.document(&session, path).await, None, "it does not take part yet");
+    let taking_part = json!({"type": "session/activeClientSet", "activeClient": {"clientId": "editor", "tools": []}});
+    editor.dispatch(URI, taking_part).await;
+    editor.until(|editor| !editor.session(URI).active_clients.is_empty()).await;
+
+    let answer = async |editor: &mut Client, answer: serde_json::Value| {
+        let asked = editor.json().await;
+        assert_eq!((&asked["method"], &asked["params"]["uri"]), (&json!("resourceRead"), &json!("file:///w/a%20b.rs")));
+        let mut said = json!({"jsonrpc": "2.0", "id": asked["id"]});
+        said.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+        editor.send(said.to_string()).await;
+    };
+    let shown = json!({"result": {"data": "unsaved", "encoding": "utf-8"}});
+    let (document, ()) = tokio::join!(host.host.document(&session, path), answer(&mut editor, shown));
+    assert_eq!(document.as_deref(), Some("unsaved"));
+    let not_open = json!({"error": {"code": -32001, "message": "not open"}});
+    let (document, ()) = tokio::join!(host.host.document(&session, path), answer(&mut editor, not_open));
+    assert_eq!(document, None);
+    assert_eq!(host.host.document(&session, path).await, None, "one that does not answer is not waited for");
+    editor.cut().await;
+    assert_eq!(host.host.document(&session, path).await, None);
+}

@@ -22,6 +22,7 @@ pub(crate) struct TestHost {
     pub(crate) host: Host,
     pub(crate) journal: MemoryJournal,
     pub(crate) sessions: MemoryFs,
+    agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
 }
@@ -46,9 +47,14 @@ impl Journal for MemoryJournal {
     /// Lets go of every event at once, where segments would go one by one.
     async fn release(&mut self, upto: u64) {
         let mut bytes = self.bytes.lock().unwrap();
-        let needed = |line: &[u8]| {
+        // What belongs together goes together.
+        let mut goes = false;
+        let mut needed = |line: &[u8]| {
             let record: serde_json::Value = serde_json::from_slice(&line[9..]).unwrap();
-            record["event"]["seq"].as_u64().is_none_or(|seq| seq > upto)
+            if let Some(seq) = record["event"]["seq"].as_u64() {
+                goes = seq <= upto;
+            }
+            !goes || (record["event"].is_null() && record["mark"].is_null())
         };
         *bytes = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| needed(line)).flatten().copied().collect();
     }
@@ -98,19 +104,19 @@ impl TestHost {
         let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &sessions, &config.limits).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
-        let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
+        let host = Host::start(env, config, agents.clone(), Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, tasks, dial }
+        Self { host, journal, sessions, agents, tasks, dial }
     }
 
     /// Ends everything of the host at once, and starts another on its journal.
     pub(crate) async fn kill_and_restart(&mut self, config: Config) {
         self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
         tokio::task::yield_now().await;
-        *self =
-            Self::recovered(config, vec![Arc::new(ScriptedAgent)], self.journal.clone(), self.sessions.clone()).await;
+        let agents = self.agents.clone();
+        *self = Self::recovered(config, agents, self.journal.clone(), self.sessions.clone()).await;
     }
 
     pub(crate) fn url() -> String {

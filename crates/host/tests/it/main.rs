@@ -10,6 +10,8 @@ mod ahp;
 mod durable;
 mod harness;
 mod laws;
+mod outlasting;
 mod server;
 mod slow;
+mod tree;
 mod versions;

@@ -54,6 +54,7 @@ impl Peer {
             Ok(client) => client,
             Err(error) => return Err((reply, error)),
         };
+        self.asked = self.host.0.editors.begun(self.id, &client, &self.queue, params.meta.as_ref());
         let limits = self.host.0.config.limits;
         let folder = self.host.0.config.folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
@@ -108,6 +109,7 @@ impl Peer {
             }
             Err(error) => return Err((reply, stopped(error))),
         };
+        self.asked = self.host.0.editors.begun(self.id, &client, &self.queue, params.meta());
         let limits = self.host.0.config.limits;
         let registry = self.host.0.config.registry;
         let (channels, seen) = match params {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use grove_core::{ClientId, Session, SessionEvent};
 use grove_wire::ahp::uri::{Channel, Names, Spelling};
 use grove_wire::ahp::{self, Method, Version, error_code};
-use grove_wire::jsonrpc::{self, ErrorObject, Request};
+use grove_wire::jsonrpc::{self, Calls, ErrorObject, Id, Request};
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
@@ -35,6 +35,8 @@ pub(crate) struct Peer {
     client: Option<ClientId>,
     spellings: Arc<Spellings>,
     watches: Watches,
+    /// What the client is asked, where it offers answers.
+    asked: Option<Arc<Calls>>,
 }
 
 /// The frame of a notification, where this protocol and the client's version have one for this.
@@ -55,13 +57,27 @@ pub(crate) fn notification(
 impl Peer {
     pub(super) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
         let watches = Watches::new(host.clone(), id);
-        Self { host, id, queue, client: None, spellings: Arc::default(), watches }
+        Self { host, id, queue, client: None, spellings: Arc::default(), watches, asked: None }
     }
 
     /// The connection is over: its client may come back, and sessions wait for that for a while.
     pub(super) fn ended(self) {
+        self.host.0.editors.ended(self.id);
         if let Some(client) = self.client {
             self.host.client_left(client);
+        }
+    }
+
+    /// Whether the client has said who it is.
+    pub(super) fn has_begun(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// The client answers something that it was asked.
+    pub(super) fn answered(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>) {
+        if let Some(asked) = &self.asked {
+            // Whoever asked may not wait any longer.
+            asked.settle(id, outcome);
         }
     }
 

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::{Peer, no_session, not_found, shown};
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
+use crate::dialect::x_grove::TreePlace;
 use crate::host::{CreateError, CreateSession};
 use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
 use crate::session::SessionHandle;
@@ -182,6 +183,15 @@ impl Peer {
         self.host.session(uri).await.map_err(stopped)
     }
 
+    /// The tree that a channel has: a chat's own, or that of its session's main chat.
+    pub(in crate::dialect) async fn place(&self, channel: &str) -> Result<TreePlace, ErrorObject> {
+        match self.find(channel).await? {
+            Some(Whereabouts::Session(session)) => Ok(TreePlace { session, chat: Session::MAIN_CHAT.into() }),
+            Some(Whereabouts::Chat(session, chat)) => Ok(TreePlace { session, chat }),
+            Some(Whereabouts::Root) | None => Err(no_session(channel)),
+        }
+    }
+
     /// What a channel's name leads to.
     pub(super) async fn find(&self, channel: &str) -> Result<Option<Whereabouts>, ErrorObject> {
         let Some(wanted) = self.wanted(channel).await else { return Ok(None) };
@@ -248,14 +258,18 @@ impl Peer {
         Ok(Some((params.channel, action)))
     }
 
-    /// No agent has settings yet, so what is wanted has no effect and is not given back.
+    /// What can be set is what the agent is known to take. What it does not know has no effect and is not given back.
     pub(super) fn resolve_config(
         &self,
         params: Option<&RawValue>,
     ) -> Result<ahp::ResolveSessionConfigResult, ErrorObject> {
         let params: ahp::ResolveSessionConfigParams = read_params(params)?;
+        let provider = params.provider.clone().map(ProviderId::from).or_else(|| self.host.default_provider());
         self.must_have(params.provider)?;
-        let config = project::config(&SessionConfig::of(Extra::new()));
+        let known = provider.and_then(|provider| self.host.settings_of(&provider));
+        let mut config = known.unwrap_or_else(|| SessionConfig::of(Extra::new()));
+        config.choose(params.config.unwrap_or_default());
+        let config = project::config(&config, None);
         Ok(ahp::ResolveSessionConfigResult { schema: config.schema, values: config.values })
     }
 
@@ -384,7 +398,11 @@ fn create_error(error: &CreateError) -> ErrorObject {
         }
         CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
         CreateError::Exists(_) => error_code::SESSION_ALREADY_EXISTS,
-        CreateError::Folder(_) | CreateError::NotStored(_) | CreateError::Stopped(_) => code::INTERNAL,
+        CreateError::Folder(_)
+        | CreateError::Log(_)
+        | CreateError::NoId(_)
+        | CreateError::NotStored(_)
+        | CreateError::Stopped(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())
 }

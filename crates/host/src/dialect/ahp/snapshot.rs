@@ -7,7 +7,7 @@ use grove_wire::ahp::{self, project};
 use super::wanted;
 use crate::config::Limits;
 use crate::dialect::turns::newest;
-use crate::sequencer::{Attached, Found, Published};
+use crate::sequencer::{Found, Published, Welcome};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
@@ -42,7 +42,7 @@ enum CutState {
 }
 
 /// The states of what a connection is subscribed to now; the rest of what it asked for is left out.
-pub(super) fn cut_all(uris: &[String], attached: &Attached<'_>, limits: &Limits) -> Vec<Cut> {
+pub(super) fn cut_all(uris: &[String], attached: &Welcome<'_>, limits: &Limits) -> Vec<Cut> {
     let view = View::all(limits, uris.len());
     let subscribed = uris.iter().zip(&attached.subscribed).filter(|(_, subscribed)| **subscribed);
     subscribed.filter_map(|(uri, _)| cut(uri, attached.published, limits, view)).collect()

@@ -19,6 +19,7 @@ use self::snapshot::{cut, cut_all};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
 use super::turns::{self, FoundTurns, TurnsError, newest};
+use super::x_grove::TreePlace;
 use crate::connection::{Encode, Queue};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
@@ -63,6 +64,15 @@ impl Peer {
     /// Whether the client has said who it is.
     pub(super) fn has_begun(&self) -> bool {
         self.client.is_some()
+    }
+
+    /// The tree of a session, which here is that of its main chat.
+    pub(super) async fn place(&self, uri: &str) -> Result<TreePlace, ErrorObject> {
+        let session = SessionUri::from(uri);
+        match self.host.session(&session).await.map_err(stopped)? {
+            Some(_) => Ok(TreePlace { session, chat: Session::MAIN_CHAT.into() }),
+            None => Err(ErrorObject::new(error_code::SESSION_NOT_FOUND, format!("there is no session {uri}"))),
+        }
     }
 
     /// Answers a request, or gives the reply back with the error to answer with.
@@ -263,7 +273,11 @@ impl Peer {
                 }
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_) => error_code::SESSION_EXISTS,
-                CreateError::Folder(_) | CreateError::NotStored(_) | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
+                CreateError::Folder(_)
+                | CreateError::Log(_)
+                | CreateError::NoId(_)
+                | CreateError::NotStored(_)
+                | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
             };
             ErrorObject::new(code, error.to_string())
         })

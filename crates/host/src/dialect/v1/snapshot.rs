@@ -6,7 +6,7 @@ use grove_wire::v1::{self, project};
 use super::wanted;
 use crate::config::Limits;
 use crate::dialect::turns::newest;
-use crate::sequencer::{Attached, Found, Published};
+use crate::sequencer::{Found, Published, Welcome};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
@@ -25,7 +25,7 @@ enum CutState {
 }
 
 /// The states of what a connection is subscribed to now; the rest of what it asked for is left out.
-pub(super) fn cut_all(uris: &[String], attached: &Attached<'_>, limits: &Limits) -> Vec<Cut> {
+pub(super) fn cut_all(uris: &[String], attached: &Welcome<'_>, limits: &Limits) -> Vec<Cut> {
     let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / uris.len().max(1));
     let subscribed = uris.iter().zip(&attached.subscribed).filter(|(_, subscribed)| **subscribed);
     subscribed.filter_map(|(uri, _)| cut(uri, attached.published, limits, share)).collect()

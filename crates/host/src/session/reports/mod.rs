@@ -1,0 +1,366 @@
+//! What an agent reports, as events of the session: the one place where the two vocabularies meet.
+//!
+//! | the agent says | the session sees |
+//! |---|---|
+//! | text, reasoning | a part where none is open, and a delta |
+//! | a tool call starts | the call, its input still to come |
+//! | a tool call is ready | ready and running; or ready, then gated by a question |
+//! | a tool call completed | completed; a large output is stored first and named by a content part |
+//! | something is new of a tool call | whatever of these is new: see `tool` |
+//! | a body | a whole text part; a large or binary one is stored and named by a content part |
+//! | a plan, a notice | a part |
+//! | usage | what is known of it by now |
+//! | a title, commands, settings, its name for the chat | the same, where it is different |
+//! | a question | the same |
+//! | it has ended | the turn completed, or failed |
+
+mod tool;
+
+use bytes::Bytes;
+use grove_agents::{AgentEvent, Body, PermissionAsked};
+use grove_core::*;
+use sha2::{Digest, Sha256};
+
+use crate::config::Limits;
+
+/// How many commands of an agent are shown; those behind them are left out.
+const MOST_COMMANDS: usize = 1_000;
+
+/// An agent's report in the session's words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Translated {
+    /// Bodies to be stored before anything names them.
+    pub(crate) store: Vec<(ContentId, Bytes)>,
+    pub(crate) commands: Vec<Command>,
+}
+
+/// Where a report is heard: the session with everything reported so far, and one of its chats.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) chat: &'a Chat,
+    pub(crate) limits: &'a Limits,
+}
+
+/// Translates what happened in the running turn.
+pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<'_>) -> Translated {
+    let turn = active.id.clone();
+    let limits = place.limits;
+    let mut out = Out::at(place);
+    match event {
+        AgentEvent::Text(content) => {
+            let content = std::mem::take(content);
+            let open = active.parts().last().and_then(|part| match part {
+                Part::Text(text) if text.delivery == Delivery::Streamed => Some(text.id.clone()),
+                _ => None,
+            });
+            let part = open.unwrap_or_else(|| {
+                let id = next_part_id(active);
+                let text = TextPart { id: id.clone(), content: String::new(), delivery: Delivery::Streamed };
+                out.part(&turn, Part::Text(text));
+                id
+            });
+            out.chat(ChatEvent::TextDelta { turn, part, content });
+        }
+        AgentEvent::Reasoning(content) => {
+            let content = std::mem::take(content);
+            let open = active.parts().last().and_then(|part| match part {
+                Part::Reasoning { id, .. } => Some(id.clone()),
+                _ => None,
+            });
+            let part = open.unwrap_or_else(|| {
+                let id = next_part_id(active);
+                out.part(&turn, Part::Reasoning { id: id.clone(), content: String::new() });
+                id
+            });
+            out.chat(ChatEvent::ReasoningDelta { turn, part, content });
+        }
+        AgentEvent::ToolStarted(call) => out.chat(ChatEvent::ToolCallStarted { turn, call: call.clone() }),
+        AgentEvent::ToolReady { call, invocation_message, input, permission, .. } => {
+            let Some(begun) = active.tool_call(call) else { return out.translated };
+            out.chat(ChatEvent::ToolCallReady {
+                turn: turn.clone(),
+                call: begun.names(),
+                invocation_message: invocation_message.clone(),
+                input: input.clone().or_else(|| begun.input.clone()),
+                gate: if permission.is_some() { Gate::Follows } else { Gate::None },
+            });
+            if let Some(PermissionAsked { request, .. }) = permission {
+                let gated = Gated {
+                    call: call.clone(),
+                    request: request.clone(),
+                    invocation_message: Some(invocation_message.clone()),
+                    input: input.clone().or_else(|| begun.input.clone()),
+                };
+                out.chat(ChatEvent::ToolCallGated { turn, gated: Box::new(gated) });
+            }
+        }
+        AgentEvent::ToolCompleted { call, result } => {
+            let result = out.bounded(&turn, result.clone());
+            out.chat(ChatEvent::ToolCallCompleted { turn, call: call.clone(), result });
+        }
+        AgentEvent::Tool(update) => tool::upsert(update, active, &mut out),
+        AgentEvent::Body { mime_type, body } => match std::mem::replace(body, Body::Bytes(Vec::new())) {
+            Body::Text(content) if content.len() <= limits.inline_bytes => {
+                let text = TextPart { id: next_part_id(active), content, delivery: Delivery::Whole };
+                out.part(&turn, Part::Text(text));
+            }
+            Body::Text(content) => out.content_part(&turn, Bytes::from(content), Some(mime_type.clone())),
+            Body::Bytes(bytes) => out.content_part(&turn, Bytes::from(bytes), Some(mime_type.clone())),
+        },
+        AgentEvent::Plan(entries) => {
+            let newest = active.parts().iter().rev().find_map(|part| match part {
+                Part::Plan(entries) => Some(entries),
+                _ => None,
+            });
+            if newest != Some(&*entries) {
+                out.part(&turn, Part::Plan(std::mem::take(entries)));
+            }
+        }
+        AgentEvent::Notice(notice) => out.part(&turn, Part::Notice(std::mem::take(notice))),
+        AgentEvent::Usage(usage) => {
+            let known = active.usage.clone().unwrap_or_default();
+            let usage = known.updated(std::mem::take(usage));
+            if active.usage.as_ref() != Some(&usage) {
+                out.chat(ChatEvent::UsageReported { turn, usage });
+            }
+        }
+        AgentEvent::Asked { request, .. } => out.chat(ChatEvent::InputRequested { turn, request: request.clone() }),
+        AgentEvent::Ended(Ok(())) => out.chat(ChatEvent::TurnCompleted { turn, duration: None }),
+        AgentEvent::Ended(Err(error)) => {
+            out.chat(ChatEvent::TurnFailed { turn, duration: None, error: error.clone() });
+        }
+        AgentEvent::Title(_) | AgentEvent::Commands(_) | AgentEvent::Settings { .. } | AgentEvent::KnownAs(_) => {
+            return of_session(event, place);
+        }
+    }
+    out.translated
+}
+
+/// Translates what holds for the session, whatever runs in it. What belongs into a turn is nothing here.
+pub(crate) fn of_session(event: &mut AgentEvent, place: Place<'_>) -> Translated {
+    let Place { session, chat, .. } = place;
+    let mut out = Out::at(place);
+    match event {
+        // The main chat goes by its session's name; the others have no other way to be called.
+        AgentEvent::Title(title) if session.title != *title && chat.id.as_str() == Session::MAIN_CHAT => {
+            out.session(SessionEvent::TitleChanged(std::mem::take(title)));
+        }
+        AgentEvent::Commands(commands) => {
+            commands.truncate(MOST_COMMANDS);
+            if session.details.commands != *commands {
+                let details = Details { commands: std::mem::take(commands), ..session.details.clone() };
+                out.session(SessionEvent::DetailsChanged(Box::new(details)));
+            }
+        }
+        AgentEvent::Settings { schema, values } => {
+            if session.details.settings.as_ref() != Some(&*schema) {
+                let details = Details { settings: Some(std::mem::take(schema)), ..session.details.clone() };
+                out.session(SessionEvent::DetailsChanged(Box::new(details)));
+            }
+            if session.config.as_ref().is_some_and(|config| config.values != *values) {
+                out.session(SessionEvent::ConfigChanged { values: std::mem::take(values), replace: true });
+            }
+        }
+        AgentEvent::KnownAs(name) if chat.agent_session.as_ref() != Some(&*name) => {
+            out.chat(ChatEvent::AgentSessionChanged(Some(std::mem::take(name))));
+        }
+        _ => {}
+    }
+    out.translated
+}
+
+/// A translation in the making.
+struct Out<'a> {
+    place: Place<'a>,
+    translated: Translated,
+}
+
+impl<'a> Out<'a> {
+    fn at(place: Place<'a>) -> Self {
+        Self { place, translated: Translated::default() }
+    }
+
+    fn command(&mut self, command: Command) {
+        self.translated.commands.push(command);
+    }
+
+    fn chat(&mut self, event: ChatEvent) {
+        self.command(Command::Report { chat: self.place.chat.id.clone(), event });
+    }
+
+    fn session(&mut self, event: SessionEvent) {
+        self.command(Command::ReportSession(event));
+    }
+
+    fn part(&mut self, turn: &TurnId, part: Part) {
+        self.chat(ChatEvent::PartAdded { turn: turn.clone(), part });
+    }
+
+    /// Has a body stored, and gives its name.
+    fn content(&mut self, bytes: Bytes, mime_type: Option<String>) -> ContentRef {
+        let id = ContentId::from(hex::encode(Sha256::digest(&bytes)));
+        let content = ContentRef { id: id.clone(), size: bytes.len() as u64, mime_type };
+        self.translated.store.push((id, bytes));
+        content
+    }
+
+    fn content_part(&mut self, turn: &TurnId, bytes: Bytes, mime_type: Option<String>) {
+        let content = self.content(bytes, mime_type);
+        self.part(turn, Part::Content(content));
+    }
+
+    /// A result whose output is no longer than what the state may hold: the whole is stored.
+    fn bounded(&mut self, turn: &TurnId, mut result: ToolResult) -> ToolResult {
+        let limits = self.place.limits;
+        if let Some(output) = result.output.take_if(|output| output.len() > limits.inline_bytes) {
+            result.output = Some(beginning(&output, limits.preview_bytes).to_owned());
+            self.content_part(turn, Bytes::from(output), Some("text/plain".to_owned()));
+        }
+        result
+    }
+}
+
+/// Parts are numbered by their place in the turn.
+fn next_part_id(active: &ActiveTurn) -> PartId {
+    format!("part-{}", active.parts().len()).into()
+}
+
+/// At most `bytes` of the text, cut between characters.
+fn beginning(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) const TURN: &str = "t";
+
+    /// A session in whose turn this has been.
+    pub(super) fn session_with(events: Vec<ChatEvent>) -> Session {
+        let new = NewSession {
+            id: "s".into(),
+            uri: "scripted:/s".into(),
+            provider: "scripted".into(),
+            model: None,
+            working_directories: vec![],
+            config: None,
+        };
+        let mut session = Session::new(&new, Timestamp(0));
+        let started =
+            ChatEvent::TurnStarted { turn: TURN.into(), message: Message::user(""), started_at: None, queued: None };
+        for event in std::iter::once(started).chain(events) {
+            let change = Change::Chat("s".into(), Session::MAIN_CHAT.into(), event);
+            session.apply(&Event { at: Timestamp(0), change });
+        }
+        session
+    }
+
+    /// What a report comes to, in short.
+    pub(super) fn names(event: AgentEvent, session: &Session) -> String {
+        let report = translated(event, session);
+        let events = report.commands.iter().map(|command| match command {
+            Command::Report { event, .. } => format!("{event:?}"),
+            Command::ReportSession(event) => format!("{event:?}"),
+            command => format!("{command:?}"),
+        });
+        let stored = report.store.iter().map(|(_, bytes)| format!("Stored({})", bytes.len()));
+        let short = |text: String| text.split([' ', '(']).next().unwrap_or_default().to_owned();
+        stored.chain(events.map(short)).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn translated(mut event: AgentEvent, session: &Session) -> Translated {
+        let chat = &session.chats[0];
+        let place = Place { session, chat, limits: &Limits::default() };
+        in_turn(&mut event, chat.active.as_ref().unwrap(), place)
+    }
+
+    fn call(id: &str) -> NewToolCall {
+        NewToolCall {
+            id: id.into(),
+            name: "n".into(),
+            display_name: "n".into(),
+            kind: None,
+            language: None,
+            client: None,
+            extra: None,
+        }
+    }
+
+    fn result(output: Option<String>) -> ToolResult {
+        ToolResult { success: true, past_tense_message: String::new(), output, attached: vec![], extra: None }
+    }
+
+    #[test]
+    fn every_report_has_its_events() {
+        let turn = || TurnId::from(TURN);
+        let empty = session_with(vec![]);
+        let text = || AgentEvent::Text("a".into());
+        let reasoning = || AgentEvent::Reasoning("a".into());
+        assert_eq!(names(text(), &empty), "PartAdded, TextDelta");
+        assert_eq!(names(reasoning(), &empty), "PartAdded, ReasoningDelta");
+        let streaming = TextPart { id: "p".into(), content: String::new(), delivery: Delivery::Streamed };
+        let speaking = session_with(vec![ChatEvent::PartAdded { turn: turn(), part: Part::Text(streaming) }]);
+        assert_eq!(names(text(), &speaking), "TextDelta", "an open part goes on");
+        assert_eq!(names(reasoning(), &speaking), "PartAdded, ReasoningDelta");
+
+        assert_eq!(names(AgentEvent::ToolStarted(call("c")), &empty), "ToolCallStarted");
+        let calling = session_with(vec![ChatEvent::ToolCallStarted { turn: turn(), call: call("c") }]);
+        let ready = |permission| AgentEvent::ToolReady {
+            call: "c".into(),
+            invocation_message: String::new(),
+            input: None,
+            permission,
+            result: None,
+        };
+        assert_eq!(names(ready(None), &calling), "ToolCallReady");
+        let request = PermissionRequest {
+            id: "r".into(),
+            kind: PermissionKind::Shell,
+            path: None,
+            full_command_text: None,
+            intention: None,
+            title: None,
+            options: vec![],
+            edits: vec![],
+            editable: false,
+        };
+        let asked = PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 };
+        assert_eq!(names(ready(Some(asked)), &calling), "ToolCallReady, ToolCallGated");
+        assert_eq!(names(ready(None), &empty), "", "a call that never started");
+
+        let done = |output| AgentEvent::ToolCompleted { call: "c".into(), result: result(output) };
+        assert_eq!(names(done(Some("x".into())), &calling), "ToolCallCompleted");
+        let large = "x".repeat(65_537);
+        assert_eq!(names(done(Some(large.clone())), &calling), "Stored(65537), PartAdded, ToolCallCompleted");
+
+        let body = |body| AgentEvent::Body { mime_type: "text/plain".into(), body };
+        assert_eq!(names(body(Body::Text("x".into())), &empty), "PartAdded");
+        assert_eq!(names(body(Body::Text(large)), &empty), "Stored(65537), PartAdded");
+        assert_eq!(names(body(Body::Bytes(vec![0])), &empty), "Stored(1), PartAdded");
+
+        let usage = Usage { input_tokens: Some(1), ..Usage::default() };
+        assert_eq!(names(AgentEvent::Usage(usage), &empty), "UsageReported");
+        assert_eq!(names(AgentEvent::Plan(vec![]), &empty), "PartAdded");
+        assert_eq!(names(AgentEvent::Notice("x".into()), &empty), "PartAdded");
+        assert_eq!(names(AgentEvent::Title("x".into()), &empty), "TitleChanged");
+        let command = AgentCommand { name: "x".into(), description: String::new(), hint: None };
+        assert_eq!(names(AgentEvent::Commands(vec![command]), &empty), "DetailsChanged");
+        assert_eq!(names(AgentEvent::Commands(vec![]), &empty), "", "nothing new");
+        assert_eq!(names(AgentEvent::KnownAs("x".into()), &empty), "AgentSessionChanged");
+        let answer = tokio::sync::oneshot::channel().0;
+        let asked = AgentEvent::Asked { request: Box::new(InputRequest::ask("r".into(), "?")), answer };
+        assert_eq!(names(asked, &empty), "InputRequested");
+        assert_eq!(names(AgentEvent::Ended(Ok(())), &empty), "TurnCompleted");
+        let failed = Err(ErrorInfo::new("a", "b"));
+        assert_eq!(names(AgentEvent::Ended(failed), &empty), "TurnFailed");
+    }
+
+    #[test]
+    fn a_preview_is_cut_between_characters() {
+        assert_eq!(beginning("aé", 2), "a");
+        assert_eq!(beginning("aé", 3), "aé");
+        assert_eq!(beginning("a", 9), "a");
+    }
+}

@@ -1,0 +1,489 @@
+//! What is new of a tool call, merged into what is known of it.
+//!
+//! Agents tell of their calls in any order: some ask for leave before they say that there is a call, some begin with a
+//! call that lacks its command, some never say more than what changed. So every update is looked at beside the call as
+//! it stands, and becomes the steps that lead from there to what it says. What comes too late changes nothing.
+
+use bytes::Bytes;
+use grove_agents::{Piece, ToolGave, ToolStage, ToolUpdate};
+use grove_core::*;
+use similar::{ChangeTag, TextDiff};
+use std::time::Duration;
+
+use super::Out;
+
+/// Where the words of a call wait that has not begun to run.
+const TITLE: &str = "title";
+/// How deep members of objects are merged one by one; below, the newer takes the place of the older.
+const MERGED_DEPTH: usize = 8;
+/// How long the lines of an edit are compared; past it, the count is rough.
+const COMPARING: Duration = Duration::from_millis(100);
+
+pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out<'_>) {
+    let turn = &active.id;
+    let known = active.tool_call(&update.call);
+    let waiting_title = known.and_then(|call| call.extra.as_ref()?.get(TITLE)?.as_str().map(ToOwned::to_owned));
+    let title = update.title.take().filter(|title| !title.is_empty());
+    let call = match known {
+        Some(known) => NewToolCall { extra: merged(known.extra.as_ref(), update.extra.take()), ..known.names() },
+        None => begin(update),
+    };
+    let ran = match known.map(|call| &call.status) {
+        None | Some(ToolCallStatus::Streaming) => {
+            let extra = call.extra.clone();
+            // What is new of a call that is there already would be lost if it were not told of now.
+            let adds =
+                known.is_some_and(|known| call.extra != known.extra || title.is_some() && title != waiting_title);
+            let says_more = adds
+                || update.permission.is_some()
+                || update.output.is_some()
+                || update.input.is_some()
+                || !matches!(update.stage, None | Some(ToolStage::Pending));
+            if known.is_none() {
+                // A call that is only there yet is told of when it says what it does.
+                let waiting = title.clone().filter(|_| !says_more);
+                let extra = with_title(extra.clone(), waiting);
+                out.chat(ChatEvent::ToolCallStarted {
+                    turn: turn.clone(),
+                    call: NewToolCall { extra, ..call.clone() },
+                });
+            }
+            if !says_more {
+                return;
+            }
+            let invocation_message = title.or(waiting_title).unwrap_or_else(|| call.display_name.clone());
+            let input = update.input.take();
+            out.chat(ChatEvent::ToolCallReady {
+                turn: turn.clone(),
+                call: NewToolCall { extra: without_title(extra), ..call.clone() },
+                invocation_message: invocation_message.clone(),
+                input: input.clone(),
+                gate: if update.permission.is_some() { Gate::Follows } else { Gate::None },
+            });
+            ask(update, turn, &call, invocation_message.clone(), input, out);
+            Ran { title: invocation_message, restated: false }
+        }
+        Some(ToolCallStatus::Running) => {
+            let Some(known) = known else { return };
+            let said = title.unwrap_or_else(|| known.invocation_message.clone());
+            let input = update.input.take().filter(|input| known.input.as_ref() != Some(input));
+            if update.permission.is_some() {
+                ask(update, turn, &call, said.clone(), input, out);
+                Ran { title: said, restated: false }
+            } else if said != known.invocation_message || input.is_some() || call.extra != known.extra {
+                let confirmed = known.confirmed.as_ref().map_or(ConfirmedBy::NotNeeded, |confirmed| confirmed.by);
+                let restated = Restated { call: call.clone(), invocation_message: said.clone(), input, confirmed };
+                out.chat(ChatEvent::ToolCallRestated { turn: turn.clone(), restated: Box::new(restated) });
+                Ran { title: said, restated: true }
+            } else {
+                Ran { title: said, restated: false }
+            }
+        }
+        // The agent does not wait for an answer any longer: the call goes on, or comes to nothing.
+        Some(ToolCallStatus::PendingConfirmation(pending)) => {
+            let verdict = match update.stage {
+                Some(ToolStage::Completed) => Verdict { by: ConfirmedBy::Setting, ..Decision::Approved.into() },
+                Some(ToolStage::Failed) => {
+                    Verdict { by: ConfirmedBy::Setting, skipped: true, ..Decision::Denied.into() }
+                }
+                Some(ToolStage::Pending | ToolStage::Running) | None => return,
+            };
+            let over = verdict.decision == Decision::Denied;
+            out.command(Command::ResolvePermission {
+                chat: out.place.chat.id.clone(),
+                turn: turn.clone(),
+                question: PermissionQuestion::Request(pending.id.clone()),
+                verdict,
+            });
+            if over {
+                return;
+            }
+            Ran { title: known.map(|call| call.invocation_message.clone()).unwrap_or_default(), restated: false }
+        }
+        Some(
+            ToolCallStatus::Ready
+            | ToolCallStatus::PendingResultConfirmation(_)
+            | ToolCallStatus::Completed(_)
+            | ToolCallStatus::Cancelled(_),
+        ) => return,
+    };
+    go_on(update, turn, &call, known, ran, out);
+}
+
+/// A call that runs, or has just been asked about.
+struct Ran {
+    title: String,
+    /// What it has put out has to be said again.
+    restated: bool,
+}
+
+/// What a call puts out, and how it ends.
+fn go_on(
+    update: &mut ToolUpdate,
+    turn: &TurnId,
+    call: &NewToolCall,
+    known: Option<&ToolCall>,
+    ran: Ran,
+    out: &mut Out<'_>,
+) {
+    let success = match update.stage {
+        Some(ToolStage::Completed) => true,
+        Some(ToolStage::Failed) => false,
+        // A call that is asked about puts nothing out yet.
+        Some(ToolStage::Pending | ToolStage::Running) | None if update.permission.is_some() => return,
+        Some(ToolStage::Pending | ToolStage::Running) | None => {
+            let before = known.and_then(|call| call.output.as_ref());
+            let output = match update.output.take() {
+                Some(gave) => Some(running_output(gave, out)),
+                None => before.cloned(),
+            };
+            if let Some(output) = output.filter(|output| ran.restated || before != Some(output)) {
+                out.chat(ChatEvent::ToolCallOutput { turn: turn.clone(), call: call.id.clone(), output });
+            }
+            return;
+        }
+    };
+    let (output, attached) = match update.output.take() {
+        Some(gave) => {
+            let attached = attach(gave.pieces, out);
+            (Some(gave.text).filter(|text| !text.is_empty()), attached)
+        }
+        None => match known.and_then(|call| call.output.clone()) {
+            Some(output) => (Some(output.text).filter(|text| !text.is_empty()), output.attached),
+            None => (None, Vec::new()),
+        },
+    };
+    let extra = update.structured.take().map(|structured| {
+        let mut extra = Extra::new();
+        extra.insert("structuredContent".to_owned(), structured.into());
+        extra
+    });
+    let result = ToolResult { success, past_tense_message: ran.title, output, attached, extra };
+    let result = out.bounded(turn, result);
+    out.chat(ChatEvent::ToolCallCompleted { turn: turn.clone(), call: call.id.clone(), result });
+}
+
+fn begin(update: &mut ToolUpdate) -> NewToolCall {
+    let named = update.name.take().filter(|name| !name.is_empty());
+    let display_name = named.clone().unwrap_or_else(|| label(update.kind).to_owned());
+    NewToolCall {
+        id: update.call.clone(),
+        name: named.unwrap_or_else(|| "tool".to_owned()),
+        display_name,
+        kind: update.kind,
+        language: (update.kind == Some(ToolKind::Terminal)).then(|| "shellscript".to_owned()),
+        client: None,
+        extra: update.extra.take(),
+    }
+}
+
+fn label(kind: Option<ToolKind>) -> &'static str {
+    match kind {
+        Some(ToolKind::Terminal) => "Run a command",
+        Some(ToolKind::Read) => "Read",
+        Some(ToolKind::Edit) => "Edit",
+        Some(ToolKind::Delete) => "Delete",
+        Some(ToolKind::Move) => "Move",
+        Some(ToolKind::Search) => "Search",
+        Some(ToolKind::Think) => "Think",
+        Some(ToolKind::Fetch) => "Fetch",
+        Some(ToolKind::SwitchMode) => "Switch the mode",
+        None => "Use a tool",
+    }
+}
+
+fn ask(
+    update: &mut ToolUpdate,
+    turn: &TurnId,
+    call: &NewToolCall,
+    invocation_message: String,
+    input: Option<String>,
+    out: &mut Out<'_>,
+) {
+    if let Some(asked) = &mut update.permission {
+        // Whoever is asked sees what would change.
+        let pieces = update.output.take().map(|gave| gave.pieces).unwrap_or_default();
+        asked.request.edits = attach(pieces, out).into_iter().filter_map(edit).collect();
+        let gated = Gated {
+            call: call.id.clone(),
+            request: asked.request.clone(),
+            invocation_message: Some(invocation_message),
+            input,
+        };
+        out.chat(ChatEvent::ToolCallGated { turn: turn.clone(), gated: Box::new(gated) });
+    }
+}
+
+/// What a running call has put out: its end, which is what a person looks at while it grows.
+fn running_output(gave: ToolGave, out: &mut Out<'_>) -> ToolOutput {
+    let most = out.place.limits.preview_bytes;
+    let text = match gave.text.len() > most {
+        true => gave.text[gave.text.ceil_char_boundary(gave.text.len() - most)..].to_owned(),
+        false => gave.text,
+    };
+    ToolOutput { text, pieces: None, attached: attach(gave.pieces, out) }
+}
+
+fn attach(pieces: Vec<Piece>, out: &mut Out<'_>) -> Vec<Attached> {
+    let attach = |piece| match piece {
+        Piece::Bytes { mime_type, bytes } => Attached::Content(out.content(Bytes::from(bytes), Some(mime_type))),
+        Piece::Edit { path, before, after } => {
+            let (added, removed) = compare(before.as_deref(), after.as_deref());
+            let mut side = |text: String| out.content(Bytes::from(text), Some("text/plain".to_owned()));
+            let (before, after) = (before.map(&mut side), after.map(&mut side));
+            Attached::Edit(FileChange { path, before, after, added, removed })
+        }
+    };
+    pieces.into_iter().map(attach).collect()
+}
+
+fn edit(attached: Attached) -> Option<FileChange> {
+    match attached {
+        Attached::Edit(change) => Some(change),
+        Attached::Content(_) => None,
+    }
+}
+
+/// How many lines came and how many went.
+fn compare(before: Option<&str>, after: Option<&str>) -> (u64, u64) {
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let diff = TextDiff::configure().timeout(COMPARING).diff_lines(before, after);
+    diff.iter_all_changes().fold((0, 0), |(added, removed), change| match change.tag() {
+        ChangeTag::Insert => (added + 1, removed),
+        ChangeTag::Delete => (added, removed + 1),
+        ChangeTag::Equal => (added, removed),
+    })
+}
+
+/// What is said of a call, with what was said before: members of objects are said one by one.
+fn merged(known: Option<&Extra>, said: Option<Extra>) -> Option<Extra> {
+    let Some(said) = said else { return known.cloned() };
+    let mut merged = known.cloned().unwrap_or_default();
+    merge(&mut merged, said, MERGED_DEPTH);
+    Some(merged)
+}
+
+fn merge(known: &mut Extra, said: Extra, depth: usize) {
+    for (name, value) in said {
+        match (known.get_mut(&name), value) {
+            (Some(serde_json::Value::Object(mine)), serde_json::Value::Object(said)) if depth > 0 => {
+                merge(mine, said, depth - 1);
+            }
+            (_, value) => drop(known.insert(name, value)),
+        }
+    }
+}
+
+fn with_title(extra: Option<Extra>, title: Option<String>) -> Option<Extra> {
+    let Some(title) = title else { return extra };
+    let mut extra = extra.unwrap_or_default();
+    extra.insert(TITLE.to_owned(), title.into());
+    Some(extra)
+}
+
+fn without_title(extra: Option<Extra>) -> Option<Extra> {
+    let mut extra = extra?;
+    extra.remove(TITLE);
+    Some(extra)
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_agents::{AgentEvent, PermissionAsked};
+    use serde_json::json;
+
+    use super::super::Translated;
+    use super::super::tests::{TURN, session_with, translated};
+    use super::*;
+
+    fn update() -> ToolUpdate {
+        ToolUpdate::of("c".into())
+    }
+
+    fn titled(title: &str) -> ToolUpdate {
+        ToolUpdate { title: Some(title.to_owned()), ..update() }
+    }
+
+    fn gave(text: &str) -> Option<ToolGave> {
+        Some(ToolGave { text: text.to_owned(), pieces: vec![] })
+    }
+
+    fn asks(update: ToolUpdate) -> ToolUpdate {
+        let request = PermissionRequest {
+            id: "r".into(),
+            kind: PermissionKind::Shell,
+            path: None,
+            full_command_text: Some("ls".to_owned()),
+            intention: None,
+            title: None,
+            options: vec![],
+            edits: vec![],
+            editable: false,
+        };
+        ToolUpdate {
+            permission: Some(PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 }),
+            ..update
+        }
+    }
+
+    /// The call after these updates, and after an answer wherever one is wanted.
+    fn after(updates: Vec<ToolUpdate>) -> ToolCall {
+        let mut session = session_with(vec![]);
+        for update in updates {
+            let Translated { commands, .. } = translated(AgentEvent::Tool(Box::new(update)), &session);
+            for command in commands {
+                advance(&mut session, None, command, &Who::Host, Timestamp(1)).unwrap();
+            }
+        }
+        session.chats[0].active.as_ref().unwrap().tool_call(&"c".into()).unwrap().clone()
+    }
+
+    fn approve(session: &mut Session) {
+        let question = PermissionQuestion::Request("r".into());
+        let verdict = Decision::Approved.into();
+        let command = Command::ResolvePermission { chat: "main".into(), turn: TURN.into(), question, verdict };
+        advance(session, None, command, &Who::Host, Timestamp(1)).unwrap();
+    }
+
+    #[test]
+    fn a_call_that_was_never_announced_begins_with_whatever_is_said_of_it() {
+        let call = after(vec![ToolUpdate { stage: Some(ToolStage::Completed), output: gave("x"), ..titled("ls") }]);
+        assert_eq!(call.invocation_message, "ls");
+        let ToolCallStatus::Completed(result) = call.status else { panic!("{:?}", call.status) };
+        assert_eq!((result.success, result.output.as_deref()), (true, Some("x")));
+    }
+
+    #[test]
+    fn a_call_may_ask_before_it_is_announced() {
+        let call = after(vec![asks(titled("ls"))]);
+        assert!(matches!(call.status, ToolCallStatus::PendingConfirmation(_)));
+        assert_eq!(call.invocation_message, "ls");
+    }
+
+    #[test]
+    fn a_call_may_ask_while_it_runs() {
+        let running = ToolUpdate { stage: Some(ToolStage::Running), ..titled("bash") };
+        let call = after(vec![running, asks(titled("ls"))]);
+        assert!(matches!(call.status, ToolCallStatus::PendingConfirmation(_)));
+        assert_eq!(call.invocation_message, "ls");
+    }
+
+    #[test]
+    fn a_call_that_lacks_its_command_waits_for_it_and_keeps_its_title() {
+        let bare = ToolUpdate { stage: Some(ToolStage::Pending), ..titled("Terminal") };
+        assert_eq!(after(vec![bare]).status, ToolCallStatus::Streaming);
+        let bare = ToolUpdate { stage: Some(ToolStage::Pending), ..titled("Terminal") };
+        let call = after(vec![bare, ToolUpdate { input: Some("{}".into()), ..update() }]);
+        assert_eq!((call.status, call.invocation_message.as_str()), (ToolCallStatus::Running, "Terminal"));
+        assert_eq!(call.extra.unwrap_or_default().get("title"), None, "the place where it waited is empty");
+    }
+
+    #[test]
+    fn a_call_that_gets_its_title_later_has_that_title() {
+        let bare = ToolUpdate { stage: Some(ToolStage::Pending), ..titled("Terminal") };
+        let call = after(vec![bare, titled("ls"), ToolUpdate { stage: Some(ToolStage::Running), ..update() }]);
+        assert_eq!((call.status, call.invocation_message.as_str()), (ToolCallStatus::Running, "ls"));
+    }
+
+    #[test]
+    fn what_is_said_later_of_a_running_call_takes_the_place_of_what_was_said() {
+        let running = || ToolUpdate { stage: Some(ToolStage::Running), output: gave("a"), ..titled("bash") };
+        let call = after(vec![running(), ToolUpdate { input: Some("ls".into()), ..titled("ls") }]);
+        assert_eq!((call.invocation_message.as_str(), call.input.as_deref()), ("ls", Some("ls")));
+        assert_eq!(call.output.unwrap().text, "a", "its output is said again");
+        let call = after(vec![running(), update()]);
+        assert_eq!((call.invocation_message.as_str(), call.output.unwrap().text.as_str()), ("bash", "a"));
+    }
+
+    #[test]
+    fn an_update_without_a_status_changes_only_what_it_says() {
+        let running = ToolUpdate { stage: Some(ToolStage::Running), input: Some("ls".into()), ..titled("ls") };
+        let call = after(vec![running, ToolUpdate { output: gave("a"), ..update() }]);
+        assert_eq!((call.status, call.input.as_deref()), (ToolCallStatus::Running, Some("ls")));
+    }
+
+    #[test]
+    fn a_result_without_output_is_what_was_put_out_before() {
+        let running = ToolUpdate { stage: Some(ToolStage::Running), output: gave("a"), ..titled("ls") };
+        let call = after(vec![running, ToolUpdate { stage: Some(ToolStage::Failed), ..update() }]);
+        let ToolCallStatus::Completed(result) = call.status else { panic!("{:?}", call.status) };
+        assert_eq!((result.success, result.output.as_deref()), (false, Some("a")));
+    }
+
+    #[test]
+    fn what_comes_after_the_end_changes_nothing() {
+        let done = || ToolUpdate { stage: Some(ToolStage::Completed), output: gave("a"), ..titled("ls") };
+        let late = ToolUpdate { stage: Some(ToolStage::Running), output: gave("b"), ..titled("late") };
+        assert_eq!(after(vec![done(), late]), after(vec![done()]));
+    }
+
+    #[test]
+    fn an_agent_that_does_not_wait_for_its_answer_has_decided_by_itself() {
+        let done = ToolUpdate { stage: Some(ToolStage::Completed), output: gave("a"), ..update() };
+        let call = after(vec![asks(titled("ls")), done]);
+        assert!(matches!(call.status, ToolCallStatus::Completed(_)));
+        assert_eq!(call.confirmed.unwrap().by, ConfirmedBy::Setting);
+        let call = after(vec![asks(titled("ls")), ToolUpdate { stage: Some(ToolStage::Failed), ..update() }]);
+        assert!(matches!(call.status, ToolCallStatus::Cancelled(c) if c.reason == CancelReason::Skipped));
+    }
+
+    #[test]
+    fn members_of_what_else_is_said_are_merged_one_by_one() {
+        let said = |value: serde_json::Value| Some(value.as_object().cloned().unwrap());
+        let first = ToolUpdate { extra: said(json!({"acp": {"a": 1, "b": 1}})), ..titled("x") };
+        let call = after(vec![
+            first,
+            ToolUpdate { extra: said(json!({"acp": {"b": 2}})), input: Some("1".into()), ..update() },
+        ]);
+        assert_eq!(call.extra, said(json!({"acp": {"a": 1, "b": 2}})));
+    }
+
+    #[test]
+    fn an_edit_is_stored_on_both_sides_and_its_lines_are_counted() {
+        let pieces = vec![Piece::Edit {
+            path: "/w/a".into(),
+            before: Some("1\n2\n3\n".into()),
+            after: Some("1\n3\n4\n5\n".into()),
+        }];
+        let output = Some(ToolGave { text: String::new(), pieces });
+        let done = ToolUpdate { stage: Some(ToolStage::Completed), output, ..titled("edit") };
+        let report = translated(AgentEvent::Tool(Box::new(done)), &session_with(vec![]));
+        assert_eq!(report.store.len(), 2);
+        let Some(Command::Report { event: ChatEvent::ToolCallCompleted { result, .. }, .. }) = report.commands.last()
+        else {
+            panic!("{:?}", report.commands);
+        };
+        let [Attached::Edit(change)] = &result.attached[..] else { panic!("{:?}", result.attached) };
+        assert_eq!((change.added, change.removed), (2, 1));
+        assert_eq!(
+            (&change.before.as_ref().unwrap().id, &change.after.as_ref().unwrap().id),
+            (&report.store[0].0, &report.store[1].0)
+        );
+    }
+
+    #[test]
+    fn the_output_of_a_running_call_is_bounded_to_its_end() {
+        let long = format!("{}é", "x".repeat(9_000));
+        let running = ToolUpdate { stage: Some(ToolStage::Running), output: gave(&long), ..titled("ls") };
+        let text = after(vec![running]).output.unwrap().text;
+        assert!(text.len() <= 4_096 && text.ends_with("xé"));
+    }
+
+    #[test]
+    fn a_call_goes_on_after_its_answer() {
+        let mut session = session_with(vec![]);
+        for update in
+            [asks(titled("ls")), ToolUpdate { stage: Some(ToolStage::Completed), output: gave("a"), ..update() }]
+        {
+            let report = translated(AgentEvent::Tool(Box::new(update)), &session);
+            for command in report.commands {
+                advance(&mut session, None, command, &Who::Host, Timestamp(1)).unwrap();
+            }
+            if session.chats[0].active.as_ref().unwrap().waits_for_person() {
+                approve(&mut session);
+            }
+        }
+        let call = session.chats[0].active.as_ref().unwrap().tool_call(&"c".into()).unwrap().clone();
+        assert_eq!(call.confirmed.unwrap().by, ConfirmedBy::Person);
+    }
+}

@@ -1,0 +1,238 @@
+//! A session's tree over the wire: looking at it, moving in it, naming what is in it.
+
+use grove_host::Config;
+use grove_testkit::ahp::{Client, Returned, markdown};
+use grove_testkit::{Client as V1, Ended};
+use serde_json::{Value, json};
+
+use crate::harness::TestHost;
+
+const URI: &str = "scripted:/s";
+
+async fn say(client: &mut Client, chat: &str, turn: &str, text: &str) {
+    client.run_script(chat, turn, json!([{"say": text}])).await;
+}
+
+async fn rows(client: &mut Client, params: Value) -> Vec<Value> {
+    let mut all = json!({"channel": URI});
+    all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
+    client.ask("x-grove/tree", all).await.unwrap()["rows"].as_array().unwrap().clone()
+}
+
+/// The id of the answer that says this: the prompt, being a script, says it as well.
+async fn entry(client: &mut Client, text: &str) -> String {
+    let found = rows(client, json!({"search": text})).await;
+    let row = found.iter().find(|row| row["role"] == "assistant" && row["text"] == text);
+    row.unwrap_or_else(|| panic!("no {text} in {found:?}"))["id"].as_str().unwrap().to_owned()
+}
+
+async fn go(client: &mut Client, entry: impl Into<Value>) -> Value {
+    client.ask("x-grove/navigate", json!({"channel": URI, "entry": entry.into()})).await.unwrap()
+}
+
+fn said(client: &Client, chat: &str) -> Vec<String> {
+    client.chat(chat).turns.iter().map(|turn| markdown(&turn.response_parts)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tree_is_given_as_rows_with_its_leaf_and_the_way_to_it() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    assert_eq!(rows(&mut client, json!({})).await, Vec::<Value>::new(), "nothing has been said");
+    say(&mut client, &chat, "t1", "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let all = rows(&mut client, json!({})).await;
+    let roles: Vec<_> = all.iter().map(|row| row["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert!(all.iter().all(|row| row["active"] == true));
+    assert_eq!(all.iter().filter(|row| row["leaf"] == true).count(), 1);
+    assert_eq!(rows(&mut client, json!({"filter": "user-only"})).await.len(), 3, "the leaf is always shown");
+    assert_eq!(client.ask("x-grove/tree", json!({"channel": URI, "filter": "x"})).await.unwrap_err().code, -32602);
+    assert_eq!(client.ask("x-grove/tree", json!({"channel": "scripted:/no"})).await.unwrap_err().code, -32001);
+}
+
+#[tokio::test(start_paused = true)]
+async fn moving_the_leaf_shows_other_turns_and_loses_none() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    let mut other = host.ahp("b").await;
+    other.follow(URI).await;
+    for (turn, text) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
+        say(&mut client, &chat, turn, text).await;
+    }
+    let end = entry(&mut client, "three").await;
+    // A message is taken back, to be said anew.
+    let second = rows(&mut client, json!({"filter": "user-only"})).await[1]["id"].clone();
+    let gone = go(&mut client, second).await;
+    assert_eq!(gone["moved"], true);
+    assert!(gone["text"].as_str().unwrap().contains("two"), "{gone}");
+    client.until(|client| said(client, &chat) == ["one"]).await;
+    say(&mut client, &chat, "t4", "four").await;
+    assert_eq!(said(&client, &chat), ["one", "four"]);
+    assert_eq!(go(&mut client, end.clone()).await["leaf"], json!(end));
+    client.until(|client| said(client, &chat) == ["one", "two", "three"]).await;
+    assert_eq!(go(&mut client, end).await["moved"], false, "who is there stays there");
+    assert_eq!(go(&mut client, Value::Null).await["leaf"], Value::Null);
+    client.until(|client| said(client, &chat).is_empty()).await;
+    say(&mut client, &chat, "t5", "five").await;
+    other.turn_end(&chat, "t5").await;
+    for client in [&mut client, &mut other] {
+        client.must_agree(&chat).await;
+        client.must_agree(URI).await;
+    }
+    let all = rows(&mut client, json!({})).await;
+    let roots = all.iter().filter(|row| row["parent"].is_null()).count();
+    assert_eq!((all.len(), roots), (10, 2), "every entry is there: {all:?}");
+    assert_eq!(all[0]["active"], true, "the active branch comes first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_leaf_is_survives_a_kill() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let one = entry(&mut client, "one").await;
+    go(&mut client, one).await;
+    host.kill_and_restart(Config::default()).await;
+    assert!(matches!(host.bring_back_ahp(&mut client).await, Returned::Replay { .. }));
+    assert_eq!(said(&client, &chat), ["one"]);
+    say(&mut client, &chat, "t3", "three").await;
+    host.kill_and_restart(Config::default()).await;
+    host.bring_back_ahp(&mut client).await;
+    assert_eq!(said(&client, &chat), ["one", "three"]);
+    client.must_agree(&chat).await;
+    // What is in the log alone is the same.
+    let mut late = host.ahp("late").await;
+    late.follow(URI).await;
+    assert_eq!(said(&late, &chat), ["one", "three"]);
+    assert_eq!(rows(&mut late, json!({})).await.len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn version_1_begins_anew_when_the_leaf_moves() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let mut old: V1 = host.client("old").await;
+    old.subscribe(URI).await.unwrap();
+    let one = entry(&mut client, "one").await;
+    go(&mut client, one).await;
+    let ended = old.until_end().await;
+    assert!(matches!(ended, Ended::Closed { code: 4009, .. }), "{ended:?}");
+    assert!(!host.bring_back(&mut old).await, "snapshots, not a replay");
+    assert_eq!(old.session(URI).turns.len(), 1);
+    old.must_agree(URI).await;
+    let tree: Value = old.call("x-grove/tree", json!({"session": URI})).await.unwrap();
+    assert_eq!(tree["total"], 4, "it can look at the tree, too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_gone_to_changes_nothing() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    let one = entry(&mut client, "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let unknown = client.ask("x-grove/navigate", json!({"channel": URI, "entry": "nobody"})).await.unwrap_err();
+    assert!(unknown.message.contains("no entry nobody"), "{unknown:?}");
+    client.script(&chat, "t3", json!([{"hang": true}])).await;
+    client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+    let busy = client.ask("x-grove/navigate", json!({"channel": URI, "entry": one})).await.unwrap_err();
+    assert!(busy.message.contains("t3 is still in progress"), "{busy:?}");
+    let busy = client.ask("x-grove/label", json!({"channel": URI, "entry": one, "label": "x"})).await.unwrap_err();
+    assert!(busy.message.contains("t3 is still in progress"), "{busy:?}");
+    assert_eq!(said(&client, &chat), ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_names_an_entry_until_it_is_taken_away() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    let one = entry(&mut client, "one").await;
+    let label = |label: Value| json!({"channel": URI, "entry": one, "label": label});
+    client.ask("x-grove/label", label("good".into())).await.unwrap();
+    say(&mut client, &chat, "t2", "two").await;
+    host.kill_and_restart(Config::default()).await;
+    host.bring_back_ahp(&mut client).await;
+    let named = rows(&mut client, json!({"filter": "labeled-only", "search": "good"})).await;
+    assert_eq!((&named[0]["id"], &named[0]["label"]), (&json!(one), &json!("good")));
+    client.ask("x-grove/label", label(Value::Null)).await.unwrap();
+    let named = rows(&mut client, json!({"filter": "labeled-only"})).await;
+    assert!(named.iter().all(|row| row["label"].is_null()), "{named:?}");
+    assert_eq!(said(&client, &chat), ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_branches_off_before_a_message_and_a_fork_has_everything() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    for (turn, text) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
+        say(&mut client, &chat, turn, text).await;
+    }
+    let users: Vec<String> = rows(&mut client, json!({"filter": "user-only"})).await[..3]
+        .iter()
+        .map(|row| row["id"].as_str().unwrap().to_owned())
+        .collect();
+    let label = json!({"channel": URI, "entry": users[1], "label": "second"});
+    client.ask("x-grove/label", label).await.unwrap();
+    let branch = |entry: &str| json!({"channel": URI, "entry": entry});
+
+    let third = client.ask("x-grove/branch", branch(&users[2])).await.unwrap();
+    assert!(third["text"].as_str().unwrap().contains("three"));
+    let branched = third["session"].as_str().unwrap().to_owned();
+    let branched_chat = client.follow(&branched).await;
+    assert_eq!(said(&client, &branched_chat), ["one", "two"]);
+    say(&mut client, &branched_chat, "t4", "four").await;
+    assert_eq!(said(&client, &branched_chat), ["one", "two", "four"]);
+    assert_eq!(said(&client, &chat), ["one", "two", "three"], "the other goes its own way");
+
+    let first = client.ask("x-grove/branch", branch(&users[0])).await.unwrap();
+    let empty = client.follow(first["session"].as_str().unwrap()).await;
+    assert!(said(&client, &empty).is_empty(), "nothing was said before the first message");
+
+    let answer = rows(&mut client, json!({"search": "one"})).await;
+    let answer = answer.iter().find(|row| row["role"] == "assistant").unwrap()["id"].as_str().unwrap().to_owned();
+    let refused = client.ask("x-grove/branch", branch(&answer)).await.unwrap_err();
+    assert!(refused.message.contains("no message of the user"), "{refused:?}");
+
+    let forked = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap();
+    let forked = forked["session"].as_str().unwrap().to_owned();
+    let forked_chat = client.follow(&forked).await;
+    assert_eq!(said(&client, &forked_chat), ["one", "two", "three"]);
+    assert_eq!(client.session(&forked).title, "New session (fork)");
+
+    host.kill_and_restart(Config::default()).await;
+    let mut late = host.ahp("late").await;
+    let late_chat = late.follow(&branched).await;
+    assert_eq!(said(&late, &late_chat), ["one", "two", "four"]);
+    let tree = late.ask("x-grove/tree", json!({"channel": branched, "filter": "labeled-only"})).await.unwrap();
+    assert_eq!(tree["rows"][0]["label"], "second", "labels go with what they name");
+    let late_chat = late.follow(&forked).await;
+    assert_eq!(said(&late, &late_chat), ["one", "two", "three"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_stored_beside_a_log_goes_with_a_fork() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    client.run_script(&chat, "t1", json!([{"part": {"mimeType": "image/png", "base64": "/wAB"}}])).await;
+    let forked = client.ask("x-grove/fork", json!({"channel": URI, "title": "Mine"})).await.unwrap();
+    let forked = forked["session"].as_str().unwrap().to_owned();
+    let chat = client.follow(&forked).await;
+    assert_eq!(client.session(&forked).title, "Mine");
+    let content = grove_testkit::ahp::contents(&client.chat(&chat).turns[0].response_parts)[0].uri.clone();
+    assert!(content.starts_with(&format!("grove-content://{}", forked.rsplit('/').next().unwrap())), "{content}");
+    let read = client.ask("resourceRead", json!({"channel": forked, "uri": content})).await.unwrap();
+    assert_eq!(read["data"], "/wAB");
+}
