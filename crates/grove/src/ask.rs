@@ -6,6 +6,7 @@ use grove_wire::ahp::{
     ChatInputTextAnswer, ConfirmationOption, ConfirmationOptionKind,
 };
 
+use crate::show::facts::{self, here};
 use crate::show::style::{bold, dim, harmless, yellow};
 use crate::talk::{Deed, Permission, Verdict, Waiting};
 
@@ -19,7 +20,7 @@ pub(crate) struct Asking {
 /// What comes of a line.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    Done(Deed),
+    Done(Box<Deed>),
     /// There is another question.
     Next,
     /// It is no answer, and why.
@@ -52,6 +53,9 @@ impl Asking {
                     for line in harmless(input).lines() {
                         words.push_str(&format!("\n    {line}"));
                     }
+                }
+                for line in facts::edits(permission.edits.iter(), here().as_deref()) {
+                    words.push_str(&format!("\n  {line}"));
                 }
                 for (number, option) in permission.options.iter().enumerate() {
                     words.push_str(&format!("\n  {} {}", bold(number + 1), harmless(&option.label)));
@@ -90,7 +94,7 @@ impl Asking {
         let given = match &self.waiting {
             Waiting::Permission(permission) => {
                 return match verdict(permission, line) {
-                    Ok(verdict) => Reply::Done(Deed::Permit { permission: permission.clone(), verdict }),
+                    Ok(verdict) => Reply::Done(Box::new(Deed::Permit { permission: permission.clone(), verdict })),
                     Err(why) => Reply::Again(why),
                 };
             }
@@ -99,7 +103,7 @@ impl Asking {
                 Some(question) => answer(question, line).map(|answer| (id(question).to_owned(), answer)),
                 None => {
                     return match yes_or_no(line) {
-                        Some(done) => Reply::Done(self.answered(done)),
+                        Some(done) => Reply::Done(Box::new(self.answered(done))),
                         None => Reply::Again("y or n".to_owned()),
                     };
                 }
@@ -109,7 +113,7 @@ impl Asking {
             Ok(given) => self.answers.push(given),
             Err(why) => return Reply::Again(why),
         }
-        if self.question().is_some() { Reply::Next } else { Reply::Done(self.answered(true)) }
+        if self.question().is_some() { Reply::Next } else { Reply::Done(Box::new(self.answered(true))) }
     }
 
     fn answered(&self, accepted: bool) -> Deed {

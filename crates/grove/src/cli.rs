@@ -1,11 +1,16 @@
 //! What can be typed.
 
+mod tree;
+
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Durability;
+use tree::{GOTO_HELP, LABEL_HELP, TREE_HELP};
+pub(crate) use tree::{GotoArgs, LabelArgs, TreeArgs, TreeFilter, TreeOfArgs};
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
@@ -26,8 +31,8 @@ Every setting can be given as a flag, as an environment variable (GROVE_DATA_DIR
 `grove config show` says which value holds and where it came from.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data folder is in use by another host,
-5 a session's log is damaged, 6 the turn failed, 7 the turn was cancelled, 8 there is no such session, agent, question
-or running turn, 130 left with Ctrl-C while the turn goes on.";
+5 a session's log is damaged, 6 the turn failed, 7 the turn was cancelled, 8 there is no such session, entry, agent,
+question or running turn, 130 left with Ctrl-C while the turn goes on.";
 
 const RUN_HELP: &str = "\
 Examples:
@@ -67,6 +72,24 @@ Examples:
 
 Where several permissions wait, they are listed: say which one behind the session.";
 
+const AGENTS_HELP: &str = "\
+Examples:
+  grove agents
+  grove agents --json
+  grove agents add mine --env LEVEL=high --pass-env MINE_KEY -- mine-agent --acp
+  grove agents rm mine
+
+`grove run --agent NAME` uses one; without --agent it is `default-agent` (`grove config show`), which is the scripted one
+unless a flag, GROVE_DEFAULT_AGENT or grove.toml says otherwise.";
+
+const AGENTS_ADD_HELP: &str = "\
+Examples:
+  grove agents add mine -- mine-agent --acp
+  grove agents add claude-work --env CLAUDE_CONFIG_DIR=$HOME/.claude-work --pass-env 'ANTHROPIC_*' -- claude-agent-acp
+
+An agent sees a few variables of the host's environment (HOME, PATH, language, proxies) and those that --pass-env names.
+A secret is better passed than written into the file.";
+
 /// Flags that every command takes.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Common {
@@ -100,10 +123,26 @@ pub(crate) enum Command {
     Deny(DenyArgs),
     /// Answer what the agent of a session asks: one TEXT for each question
     Answer(AnswerArgs),
+    /// Show everything that was said in a session, with the branches that were left
+    #[command(after_help = TREE_HELP)]
+    Tree(TreeArgs),
+    /// Go to another place in a session: the next message goes on from there
+    #[command(after_help = GOTO_HELP)]
+    Goto(GotoArgs),
+    /// Name a place in a session, or take its name away
+    #[command(after_help = LABEL_HELP)]
+    Label(LabelArgs),
     /// Remove sessions for good
     Rm(RmArgs),
-    /// List the agents that sessions can be started with, and their models
+    /// List the agents that sessions can be started with: what is installed, how to install the rest, and their models
+    ///
+    /// Needs no host. One that is running is asked which models its agents have.
+    #[command(after_help = AGENTS_HELP)]
     Agents(AgentsArgs),
+    /// Print what the agent of a session said on stderr: where it complains
+    ///
+    /// Needs no host. The newest megabyte is kept, also after the agent has ended.
+    Logs(LogsArgs),
     /// Run the host in the foreground until SIGTERM, SIGINT or `grove stop`
     ///
     /// Prints where the host is. The token that opens it is only shown on a terminal, or where --json asks for it, so
@@ -122,7 +161,10 @@ pub(crate) enum Command {
     /// Say whether a host is running, where, and what it is doing
     Status(OutputArgs),
     /// Stop the running host: running turns get 5 seconds
-    Stop(OutputArgs),
+    ///
+    /// Turns of agents that are programs of their own go on without it, and the next host picks them up; --turns ends
+    /// them, too.
+    Stop(StopArgs),
     /// Connect a client that speaks on stdin and stdout to the host
     ///
     /// One JSON message a line, both ways, carried as they are. Starts a host in the background if none is running; ends
@@ -182,7 +224,7 @@ pub(crate) enum Protocol {
 pub(crate) struct RunArgs {
     /// What the agent is to do; `-` reads it from stdin
     pub(crate) prompt: String,
-    /// The agent to start the session with; `grove agents` lists them [default: the host's first]
+    /// The agent to start the session with; `grove agents` lists them [default: `default-agent`]
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// The folder that the agent works in [default: the current one]
@@ -281,6 +323,9 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct DenyArgs {
     #[command(flatten)]
     pub(crate) permission: PermissionArgs,
+    /// One of the answers that are offered beside yes and no
+    #[arg(long, value_name = "ID")]
+    pub(crate) option: Option<String>,
     /// What the agent is told
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
@@ -322,12 +367,87 @@ pub(crate) struct RmArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentsCommand>,
     /// Print one JSON object: {"agents":[…]}
     #[arg(long)]
     pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    /// The protocol to speak with a host that is running
+    #[arg(long, value_enum, default_value = "ahp", value_name = "PROTOCOL")]
+    pub(crate) protocol: Protocol,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// Add an agent to grove.toml: any program that speaks the Agent Client Protocol on its stdin and stdout
+    #[command(after_help = AGENTS_ADD_HELP)]
+    Add(Box<AgentsAddArgs>),
+    /// Take an agent out of grove.toml
+    Rm(AgentsRmArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsAddArgs {
+    /// What it is called: small letters, digits and `-`
+    #[arg(value_name = "NAME")]
+    pub(crate) agent: String,
+    /// A variable that it gets; can be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A variable of the host's environment that it gets to see; `*` at the end stands for anything
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pass_env: Vec<String>,
+    /// How it is shown [default: NAME]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+    /// What it is, in a line
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// The way to authenticate, as the agent calls it
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) auth: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments, behind `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsRmArgs {
+    #[arg(value_name = "NAME")]
+    pub(crate) agent: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// Go on printing what comes, until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Print only so many of the newest lines
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) lines: Option<usize>,
+    /// Another chat of the session than its main one
+    #[arg(long, value_name = "ID")]
+    pub(crate) chat: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// Cancel running turns, also those that would go on without the host
+    #[arg(long)]
+    pub(crate) turns: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -416,6 +536,11 @@ pub(crate) struct ServeArgs {
     /// are left out and counted.
     #[arg(long, value_name = "FILE")]
     pub(crate) log_frames: Option<PathBuf>,
+    /// Append every message to and from agents to this file, a JSON object a line; secrets are left out
+    ///
+    /// The file holds what is said in all sessions, so only its owner can read it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_agent_frames: Option<PathBuf>,
     /// Leave the terminal for a process session of its own, and let idle-exit hold: what `grove start` runs
     #[arg(long, conflicts_with = "json")]
     pub(crate) detached: bool,
@@ -428,4 +553,13 @@ pub(crate) struct ServeArgs {
     /// A folder whose files clients may read, beside sessions' working directories; can be given several times
     #[arg(long = "read-root", value_name = "DIR")]
     pub(crate) read_roots: Vec<PathBuf>,
+    /// The agent of sessions that name none [default: scripted]
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) default_agent: Option<String>,
+    /// How many agents' processes may run at a time; one more waits [default: 16]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_agents: Option<NonZeroUsize>,
+    /// After how many seconds without a turn an agent's process is stopped; it is brought back when needed [default: 600]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) agent_idle: Option<u64>,
 }

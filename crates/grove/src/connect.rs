@@ -99,7 +99,8 @@ pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -
     choose(&all, wanted).map_err(Failure::NotFound)
 }
 
-fn choose(all: &[String], wanted: &str) -> Result<String, String> {
+/// Which of these URIs of sessions somebody means.
+pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
     if let Some(uri) = all.iter().find(|uri| *uri == wanted) {
         return Ok(uri.clone());
     }

@@ -113,6 +113,11 @@ pub(crate) fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.join("host.log")
 }
 
+/// Where agents' shims have their folders.
+pub(crate) fn agents_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("agents")
+}
+
 /// The version of what lies in a data folder. A newer one is refused; an older one would be brought forward here.
 const VERSION: u32 = 1;
 

@@ -248,7 +248,7 @@ impl<T: Talk> Follower<'_, T> {
             Reply::Done(deed) => {
                 self.dealt_with.insert(asking.id().to_owned());
                 self.asking = None;
-                self.act(deed).await?;
+                self.act(*deed).await?;
             }
         }
         Ok(())

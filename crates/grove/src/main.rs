@@ -1,12 +1,14 @@
 //! `grove`: the program around the host.
 //!
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
-//! keeps on disk, [`background`] how a host is found or started, and each module of [`commands`] does one command.
+//! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, and each module of
+//! [`commands`] does one command.
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
 //! of it looks.
 
+mod agents;
 mod ask;
 mod background;
 mod cli;
@@ -51,8 +53,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Approve(args) => commands::answer::approve(&common, &args),
         Command::Deny(args) => commands::answer::deny(&common, &args),
         Command::Answer(args) => commands::answer::answer(&common, &args),
+        Command::Tree(args) => commands::tree::run(&common, &args),
+        Command::Goto(args) => commands::tree::goto(&common, &args),
+        Command::Label(args) => commands::tree::label(&common, &args),
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
+        Command::Logs(args) => commands::logs::run(&common, &args),
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Start(args) => commands::start::run(&common, &args),
         Command::Open(args) => commands::open::run(&common, &args),

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use etcetera::BaseStrategy;
 use serde::Serialize;
 
+use crate::agents::{Configured, configured};
 use crate::cli::{Common, ServeArgs};
 
 /// Where a value came from.
@@ -69,6 +71,12 @@ impl From<Durability> for grove_host::Durability {
 
 /// After how many seconds without client and turn a host in the background ends.
 const IDLE_EXIT: u64 = 600;
+/// How many agents' processes may run at a time.
+const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+/// After how many seconds without a turn an agent's process is stopped.
+const AGENT_IDLE: u64 = 600;
+/// The agent of sessions that name none. It needs no model and no account, so it is there for everybody.
+const DEFAULT_AGENT: &str = "scripted";
 
 /// Every setting of Grove.
 #[derive(Clone, Debug, Serialize)]
@@ -85,6 +93,14 @@ pub(crate) struct Settings {
     pub(crate) default_directory: Setting<PathBuf>,
     pub(crate) browse_roots: Setting<Vec<PathBuf>>,
     pub(crate) read_roots: Setting<Vec<PathBuf>>,
+    /// The agent of sessions that name none.
+    pub(crate) default_agent: Setting<String>,
+    pub(crate) max_agents: Setting<NonZeroUsize>,
+    /// Seconds.
+    pub(crate) agent_idle: Setting<u64>,
+    /// What the file says of agents. It may hold secrets: only their names are shown.
+    #[serde(serialize_with = "names")]
+    pub(crate) agents: Setting<BTreeMap<String, Configured>>,
     /// The file that was looked for, whether it exists or not.
     #[serde(skip)]
     pub(crate) config_file: PathBuf,
@@ -97,10 +113,9 @@ impl Settings {
     /// Puts the layers together.
     pub(crate) fn load(common: &Common, serve: &ServeArgs) -> Result<Self> {
         let platform = etcetera::choose_base_strategy().context("the home folder cannot be found: set HOME")?;
-        let environment = std::env::vars().collect();
         let config_dir = platform.config_dir().join("grove");
         let config_file = common.config.clone().unwrap_or_else(|| config_dir.join("grove.toml"));
-        let layers = Layers::read(config_file, environment)?;
+        let layers = Layers::read(config_file, environment())?;
         let home = platform.home_dir().to_path_buf();
         let limits = grove_host::Limits::default();
 
@@ -120,6 +135,10 @@ impl Settings {
             durability: layers.one("durability", serve.durability, Durability::default)?,
             browse_roots: layers.paths("browse-roots", "--browse-root", &serve.browse_roots, browse_default)?,
             read_roots: layers.paths("read-roots", "--read-root", &serve.read_roots, Vec::new)?,
+            default_agent: layers.one("default-agent", serve.default_agent.clone(), || DEFAULT_AGENT.to_owned())?,
+            max_agents: layers.one("max-agents", serve.max_agents, || MAX_AGENTS)?,
+            agent_idle: layers.one("agent-idle", serve.agent_idle, || AGENT_IDLE)?,
+            agents: layers.agents()?,
             data_dir,
             default_directory,
             config_file: layers.file.clone(),
@@ -155,6 +174,10 @@ const KEYS: &[&str] = &[
     "default-directory",
     "browse-roots",
     "read-roots",
+    "default-agent",
+    "max-agents",
+    "agent-idle",
+    "agents",
 ];
 
 impl Layers {
@@ -220,6 +243,29 @@ impl Layers {
             None => Err(anyhow!("{}: {key} must be a list of folders", self.file.display())),
         }
     }
+
+    /// What the file says of agents. No flag and no variable does.
+    fn agents(&self) -> Result<Setting<BTreeMap<String, Configured>>> {
+        let value = configured::read(&self.file, self.values.get("agents"))?;
+        let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
+        Ok(Setting { value, source })
+    }
+}
+
+/// Our environment, as far as it is text. The rest can be meant for nobody here.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The names of the agents that the file has something to say of.
+fn names<S: serde::Serializer>(
+    agents: &Setting<BTreeMap<String, Configured>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let names: Vec<&String> = agents.value.keys().collect();
+    Setting { value: names, source: agents.source.clone() }.serialize(serializer)
 }
 
 /// The environment variable of a setting.
@@ -260,6 +306,19 @@ mod tests {
         assert!(error.starts_with("`nowhere` is no value for listen (from grove.toml)"), "{error}");
         let bad = layers("browse-roots = 'x'", &[]);
         assert!(bad.paths("browse-roots", "", &[], Vec::new).is_err());
+    }
+
+    #[test]
+    fn agents_stand_in_the_file_and_their_secrets_are_not_shown() {
+        let file = "max-agents = 2\n[agents.claude]\nenv = { ANTHROPIC_API_KEY = 'hunter2' }";
+        let agents = layers(file, &[("GROVE_AGENTS", "ignored")]).agents().unwrap();
+        assert_eq!(agents.value["claude"].env["ANTHROPIC_API_KEY"], "hunter2");
+        let shown = names(&agents, serde_json::value::Serializer).unwrap();
+        assert_eq!(shown["value"], serde_json::json!(["claude"]));
+        assert!(!shown.to_string().contains("hunter2"));
+        assert_eq!(layers("", &[]).agents().unwrap().source, Source::Default);
+        let none = layers("max-agents = 0", &[]).one("max-agents", None, || MAX_AGENTS).unwrap_err().to_string();
+        assert!(none.contains("`0` is no value for max-agents"), "{none}");
     }
 
     #[test]

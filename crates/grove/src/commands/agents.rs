@@ -1,51 +1,358 @@
-//! `grove agents`
+//! `grove agents`, `grove agents add` and `grove agents rm`
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use futures_util::StreamExt;
+use grove_agents::catalog;
 use grove_wire::ahp;
-use serde_json::json;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use super::{Failure, errand, say};
-use crate::cli::{AgentsArgs, Common, Protocol};
+use crate::agents::configured::is_variable;
+use crate::agents::{Configured, Offer, State, ToldBy, check_name, file, offers};
+use crate::background::find_host;
+use crate::cli::{AgentsAddArgs, AgentsArgs, AgentsCommand, AgentsRmArgs, Common, ConnectArgs, Protocol, ServeArgs};
 use crate::connect::Reach;
+use crate::settings::{Settings, environment};
 use crate::show::style::{bold, dim, harmless};
 use crate::show::table::lines;
 
+/// How many programs are asked for their version at a time.
+const ASKED_AT_ONCE: usize = 4;
+
 pub(crate) fn run(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.connect)?;
-    errand()?.block_on(async {
-        let agents = match args.connect.protocol {
-            Protocol::Ahp => {
-                let root = reach.ahp(None).await?.subscribe(ahp::ROOT).await?;
+    match &args.command {
+        None => list(common, args),
+        Some(AgentsCommand::Add(args)) => add(common, args),
+        Some(AgentsCommand::Rm(args)) => rm(common, args),
+    }
+}
+
+/// An agent, with what is known of it beside how it is started.
+struct Row {
+    provider: String,
+    display_name: String,
+    description: String,
+    /// Nothing of one that only the host knows.
+    offer: Option<Offer>,
+    version: Option<String>,
+    /// As the host writes it, where one is running and has it.
+    at_host: Option<Value>,
+}
+
+fn list(common: &Common, args: &AgentsArgs) -> Result<(), Failure> {
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    let offers = offers(&settings.agents.value, &path(), &environment());
+    let (at_host, versions) =
+        errand()?.block_on(async { tokio::join!(at_host(common, args.protocol, &settings), versions(&offers)) });
+    let at_host = at_host.unwrap_or_else(|failure| {
+        // What is installed can be told without it.
+        anstream::eprintln!("the host that is running was not heard, so nothing of it is shown: {failure:#}");
+        None
+    });
+    let rows = rows(offers, versions, at_host.as_deref());
+    if args.json {
+        let agents: Vec<Value> = rows.iter().map(|row| row.json(&settings, at_host.is_some())).collect();
+        return Ok(say(json!({ "agents": agents }))?);
+    }
+    show(&rows)?;
+    advise(&rows, &settings, at_host.is_some());
+    Ok(())
+}
+
+fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+/// What a host that is running says of its agents. None is started for that.
+async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Result<Option<Vec<Value>>, Failure> {
+    if find_host(&settings.data_dir.value).await?.is_none() {
+        return Ok(None);
+    }
+    let reach = Reach::new(common, &ConnectArgs { no_start: true, protocol })?;
+    // Both protocols write an agent alike.
+    let agents = match protocol {
+        Protocol::Ahp => match reach.ahp(None).await {
+            Ok(client) => {
+                let root = client.subscribe(ahp::ROOT).await?;
                 root.read(|state| serde_json::to_value(state.root().map(|root| &root.agents)))?
             }
-            Protocol::V1 => {
-                let root = reach.v1(None).await?.subscribe(grove_wire::v1::ROOT).await?;
+            // It ended in this very moment.
+            Err(Failure::NoHost(_)) => return Ok(None),
+            Err(failure) => return Err(failure),
+        },
+        Protocol::V1 => match reach.v1(None).await {
+            Ok(client) => {
+                let root = client.subscribe(grove_wire::v1::ROOT).await?;
                 root.read(|state| serde_json::to_value(state.root().map(|root| &root.agents)))?
             }
-        };
-        if args.json {
-            return Ok(say(json!({ "agents": agents }))?);
-        }
-        // Both protocols write an agent alike.
-        let text = |value: &serde_json::Value| harmless(value.as_str().unwrap_or_default());
-        let empty = Vec::new();
-        let agents = agents.as_array().unwrap_or(&empty);
-        let head = ["AGENT", "NAME", "ABOUT"].map(str::to_owned).to_vec();
-        let row = |agent: &serde_json::Value| {
-            vec![text(&agent["provider"]), text(&agent["displayName"]), text(&agent["description"])]
-        };
-        let table = lines(&std::iter::once(head).chain(agents.iter().map(row)).collect::<Vec<_>>());
-        let mut lines = table.iter();
-        if let Some(head) = lines.next() {
-            say(bold(head))?;
-        }
-        for (line, agent) in lines.zip(agents) {
-            say(line)?;
-            let models: Vec<String> =
-                agent["models"].as_array().into_iter().flatten().map(|model| text(&model["id"])).collect();
-            if !models.is_empty() {
-                say(dim(format!("  models: {}", models.join(", "))))?;
-            }
-        }
-        Ok(())
+            Err(Failure::NoHost(_)) => return Ok(None),
+            Err(failure) => return Err(failure),
+        },
+    };
+    Ok(match agents {
+        Value::Array(agents) => Some(agents),
+        _ => Some(Vec::new()),
     })
+}
+
+/// The versions of those that are installed, in the order of the offers.
+async fn versions(offers: &[Offer]) -> Vec<Option<String>> {
+    let asked: Vec<(Option<PathBuf>, Option<&str>)> = offers
+        .iter()
+        .map(|offer| match &offer.state {
+            State::Installed { program, package } => (Some(program.program.clone()), *package),
+            State::BuiltIn | State::Missing { .. } | State::Disabled => (None, None),
+        })
+        .collect();
+    let questions = asked.into_iter().map(|(program, package)| async move {
+        match program {
+            Some(program) => catalog::version(&program, package).await,
+            None => None,
+        }
+    });
+    futures_util::stream::iter(questions).buffered(ASKED_AT_ONCE).collect().await
+}
+
+fn rows(offers: Vec<Offer>, versions: Vec<Option<String>>, at_host: Option<&[Value]>) -> Vec<Row> {
+    let at_host = at_host.unwrap_or_default();
+    let find = |provider: &str| at_host.iter().find(|agent| agent["provider"] == provider).cloned();
+    let mut rows: Vec<Row> = offers
+        .into_iter()
+        .zip(versions)
+        .map(|(offer, version)| Row {
+            provider: offer.provider.clone(),
+            display_name: offer.display_name.clone(),
+            description: offer.description.clone(),
+            at_host: find(&offer.provider),
+            offer: Some(offer),
+            version,
+        })
+        .collect();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for agent in at_host {
+        if rows.iter().all(|row| agent["provider"] != row.provider.as_str()) {
+            rows.push(Row {
+                provider: text(&agent["provider"]),
+                display_name: text(&agent["displayName"]),
+                description: text(&agent["description"]),
+                offer: None,
+                version: None,
+                at_host: Some(agent.clone()),
+            });
+        }
+    }
+    rows
+}
+
+impl Row {
+    fn state(&self) -> Option<&State> {
+        self.offer.as_ref().map(|offer| &offer.state)
+    }
+
+    /// Whether sessions could be started with it, by a host that starts now.
+    fn is_usable(&self) -> bool {
+        matches!(self.state(), Some(State::BuiltIn | State::Installed { .. }))
+    }
+
+    /// Program and arguments.
+    fn command(&self) -> Option<Vec<String>> {
+        let program = self.offer.as_ref()?.program()?;
+        let mut command = vec![program.program.display().to_string()];
+        command.extend(program.args.iter().cloned());
+        Some(command)
+    }
+
+    fn json(&self, settings: &Settings, host_runs: bool) -> Value {
+        let status = match self.state() {
+            None => "host-only",
+            Some(State::BuiltIn) => "built-in",
+            Some(State::Installed { .. }) => "installed",
+            Some(State::Missing { .. }) => "missing",
+            Some(State::Disabled) => "disabled",
+        };
+        let told_by = self.offer.as_ref().map(|offer| match offer.told_by {
+            ToldBy::Grove => "grove",
+            ToldBy::Catalog => "catalog",
+            ToldBy::File => "file",
+        });
+        let mut json = json!({
+            "provider": self.provider,
+            "displayName": self.display_name,
+            "description": self.description,
+            "status": status,
+            "source": told_by,
+            "version": self.version,
+            "command": self.command(),
+            "default": self.provider == settings.default_agent.value,
+            "atHost": host_runs.then_some(self.at_host.is_some()),
+            "models": self.at_host.as_ref().map_or(&Value::Null, |agent| &agent["models"]),
+        });
+        if let Some(State::Missing { looked_for, advice }) = self.state() {
+            json["lookedFor"] = json!(looked_for);
+            json["install"] = json!(advice);
+        }
+        json
+    }
+
+    fn status(&self) -> String {
+        match self.state() {
+            None => "at the host only".to_owned(),
+            Some(State::BuiltIn) => "built in".to_owned(),
+            Some(State::Installed { .. }) => match &self.version {
+                Some(version) => harmless(version),
+                None => "installed".to_owned(),
+            },
+            Some(State::Missing { .. }) => "missing".to_owned(),
+            Some(State::Disabled) => "turned off".to_owned(),
+        }
+    }
+}
+
+fn show(rows: &[Row]) -> Result<(), Failure> {
+    let head = ["AGENT", "NAME", "STATUS", "COMMAND"].map(str::to_owned).to_vec();
+    let cells = rows.iter().map(|row| {
+        let command = row.command().map(|command| command.join(" ")).unwrap_or_default();
+        vec![row.provider.clone(), harmless(&row.display_name), row.status(), harmless(&command)]
+    });
+    let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
+    let mut lines = table.iter();
+    if let Some(head) = lines.next() {
+        say(bold(head))?;
+    }
+    for (line, row) in lines.zip(rows) {
+        if row.is_usable() || row.offer.is_none() {
+            say(line)?;
+        } else {
+            say(dim(line))?;
+        }
+        if let Some(State::Missing { advice, .. }) = row.state() {
+            say(dim(format!("  install: {}", harmless(advice))))?;
+        }
+        let models = row.at_host.as_ref().and_then(|agent| agent["models"].as_array()).into_iter().flatten();
+        let models: Vec<String> = models.map(|model| harmless(model["id"].as_str().unwrap_or_default())).collect();
+        if !models.is_empty() {
+            say(dim(format!("  models: {}", models.join(", "))))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the person may want to do next.
+fn advise(rows: &[Row], settings: &Settings, host_runs: bool) {
+    let default = &settings.default_agent.value;
+    let file = settings.config_file.display();
+    match rows.iter().find(|row| row.provider == *default) {
+        Some(row) if row.is_usable() => anstream::eprintln!(
+            "{}",
+            dim(format!(
+                "`grove run` without --agent uses {default}; `default-agent = \"NAME\"` in {file} changes that"
+            ))
+        ),
+        _ => anstream::eprintln!(
+            "default-agent is {} (from {}), which cannot be used: the scripted agent takes its place",
+            harmless(default),
+            settings.default_agent.source
+        ),
+    }
+    let late: Vec<&str> = rows
+        .iter()
+        .filter(|row| host_runs && row.is_usable() != row.at_host.is_some())
+        .map(|row| row.provider.as_str())
+        .collect();
+    if !late.is_empty() {
+        anstream::eprintln!(
+            "the host that is running does not know of {} yet: `kill -HUP` or a restart lets it look again",
+            late.join(", ")
+        );
+    }
+}
+
+fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    check_name(&args.agent)?;
+    let told = Configured {
+        command: Some(command(&args.command)?),
+        env: args.env.iter().map(|variable| assignment(variable)).collect::<Result<BTreeMap<_, _>, _>>()?,
+        pass_env: args.pass_env.clone(),
+        name: args.name.clone(),
+        description: args.description.clone(),
+        auth: args.auth.clone(),
+        enabled: true,
+    };
+    file::add(&settings.config_file, &args.agent, &told)?;
+    let added = Settings::load(common, &ServeArgs::default());
+    let added = match added {
+        Ok(settings) => settings,
+        Err(error) => {
+            // What every command would stumble over must not stay.
+            file::remove(&settings.config_file, &args.agent)?;
+            return Err(error.into());
+        }
+    };
+    let found = offers(&added.agents.value, &path(), &environment());
+    let found = found.iter().find(|offer| offer.provider == args.agent);
+    if let Some(State::Missing { looked_for, .. }) = found.map(|offer| &offer.state) {
+        anstream::eprintln!("{} cannot be run yet: it is not there, or not in PATH", harmless(&looked_for.join(", ")));
+    }
+    changed(&settings, args.json, &args.agent, "added")
+}
+
+fn rm(common: &Common, args: &AgentsRmArgs) -> Result<(), Failure> {
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    if !file::remove(&settings.config_file, &args.agent)? {
+        let file = settings.config_file.display();
+        let known = match catalog::known(&args.agent) {
+            Some(_) => format!("; `enabled = false` in a table [agents.{}] turns it off", args.agent),
+            None => String::new(),
+        };
+        return Err(Failure::NotFound(format!("{file} has no agent {:?}{known}", args.agent)));
+    }
+    changed(&settings, args.json, &args.agent, "removed")
+}
+
+fn changed(settings: &Settings, as_json: bool, agent: &str, what: &str) -> Result<(), Failure> {
+    let file = &settings.config_file;
+    let told = tell_host(settings)?;
+    if as_json {
+        return Ok(say(json!({ what: agent, "file": file, "hostTold": told }))?);
+    }
+    let from = if what == "added" { "to" } else { "from" };
+    say(format!("{what} {agent} {from} {}", file.display()))?;
+    if told {
+        anstream::eprintln!("the host that is running has been told");
+    }
+    Ok(())
+}
+
+/// Has a host that is running read its configuration again. `false` where none is.
+fn tell_host(settings: &Settings) -> Result<bool, Failure> {
+    // Process numbers are used again: only the one that answers with our token is told.
+    let Ok(Some(host)) = errand()?.block_on(find_host(&settings.data_dir.value)) else { return Ok(false) };
+    let pid = i32::try_from(host.health.pid).ok().and_then(Pid::from_raw);
+    Ok(pid.is_some_and(|pid| kill_process(pid, Signal::HUP).is_ok()))
+}
+
+/// The command as the file has it: a host runs in another folder than whoever types it.
+fn command(given: &[String]) -> Result<Vec<String>, Failure> {
+    let (program, args) = given.split_first().context("the command is missing")?;
+    let program = if program.contains('/') {
+        let whole = std::path::absolute(Path::new(program)).with_context(|| format!("{program} leads nowhere"))?;
+        whole.to_str().with_context(|| format!("{} is not UTF-8", whole.display()))?.to_owned()
+    } else {
+        program.clone()
+    };
+    Ok(std::iter::once(program).chain(args.iter().cloned()).collect())
+}
+
+fn assignment(variable: &str) -> Result<(String, String), Failure> {
+    let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+    if !variable.contains('=') || !is_variable(name) {
+        return Err(anyhow!("--env wants NAME=VALUE, and `{variable}` is none").into());
+    }
+    Ok((name.to_owned(), value.to_owned()))
 }

@@ -17,22 +17,34 @@ use crate::talk::{Deed, Permission, Talk, Verdict, Waiting};
 pub(crate) fn approve(common: &Common, args: &ApproveArgs) -> Result<(), Failure> {
     decide(common, &args.permission, |permission| match &args.option {
         None => Ok(Verdict::new(true)),
-        Some(wanted) => {
-            let option = permission.options.iter().find(|option| option.id == *wanted);
-            let option = option.ok_or_else(|| match permission.options.as_slice() {
-                [] => Failure::NotFound(format!("{} has no options: leave out --option", permission.title)),
-                options => Failure::NotFound(format!("there is no option {wanted:?}: there are {}", names(options))),
-            })?;
-            match option.kind {
-                ConfirmationOptionKind::Deny => Err(anyhow!("{wanted:?} denies: use `grove deny`").into()),
-                ConfirmationOptionKind::Approve | ConfirmationOptionKind::Unknown(_) => Ok(with_option(option)),
-            }
-        }
+        Some(wanted) => chosen(permission, wanted, true),
     })
 }
 
 pub(crate) fn deny(common: &Common, args: &DenyArgs) -> Result<(), Failure> {
-    decide(common, &args.permission, |_| Ok(Verdict { reason: args.reason.clone(), ..Verdict::new(false) }))
+    decide(common, &args.permission, |permission| {
+        let verdict = match &args.option {
+            None => Verdict::new(false),
+            Some(wanted) => chosen(permission, wanted, false)?,
+        };
+        Ok(Verdict { reason: args.reason.clone(), ..verdict })
+    })
+}
+
+/// The option of this id, where it says what the command does.
+fn chosen(permission: &Permission, wanted: &str, approves: bool) -> Result<Verdict, Failure> {
+    let option = permission.options.iter().find(|option| option.id == wanted);
+    let option = option.ok_or_else(|| match permission.options.as_slice() {
+        [] => Failure::NotFound(format!("{} has no options: leave out --option", permission.title)),
+        options => Failure::NotFound(format!("there is no option {wanted:?}: there are {}", names(options))),
+    })?;
+    match (&option.kind, approves) {
+        (ConfirmationOptionKind::Deny, true) => Err(anyhow!("{wanted:?} denies: use `grove deny`").into()),
+        (ConfirmationOptionKind::Approve, false) => Err(anyhow!("{wanted:?} approves: use `grove approve`").into()),
+        (ConfirmationOptionKind::Approve | ConfirmationOptionKind::Deny | ConfirmationOptionKind::Unknown(_), _) => {
+            Ok(with_option(option))
+        }
+    }
 }
 
 /// Answers a permission.

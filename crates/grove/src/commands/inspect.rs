@@ -68,7 +68,7 @@ struct Inspected<'a> {
     children: InOrder<Vec<String>>,
     branch: Vec<String>,
     labels: InOrder<&'a str>,
-    context: Context,
+    context: Context<'a>,
     damage: Vec<&'a Damage>,
 }
 
@@ -86,7 +86,7 @@ impl<T: Serialize> Serialize for InOrder<T> {
 }
 
 impl<'a> Inspected<'a> {
-    fn of(log: &'a Log, context: Context) -> Result<Self, Failure> {
+    fn of(log: &'a Log, context: Context<'a>) -> Result<Self, Failure> {
         let index = log.index();
         let in_file_order = Children::in_file_order(index);
         let counting = index.entries().filter(|entry| index.find(&index.id(*entry)) == Some(*entry));
@@ -119,7 +119,7 @@ fn branch(index: &Index) -> Vec<EntryNo> {
 }
 
 /// What a person is told.
-fn in_words(path: &Path, log: &Log, context: &Context) -> Result<String, std::fmt::Error> {
+fn in_words(path: &Path, log: &Log, context: &Context<'_>) -> Result<String, std::fmt::Error> {
     let index = log.index();
     let mut out = String::new();
     writeln!(out, "{}", path.display())?;

@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod inspect;
+pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod open;
 pub(crate) mod rm;
@@ -18,6 +19,7 @@ pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod tree;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -49,7 +51,7 @@ pub(crate) enum Failure {
     NoHost(String),
     /// A log was read, and something is wrong with it.
     Damaged(String),
-    /// There is no such session, agent, question or turn.
+    /// There is no such session, entry, agent, question or turn.
     NotFound(String),
     /// What happened stands on the screen already; only the exit code is left to say.
     Said(u8),

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use grove_agents::Agent;
-use grove_agents::scripted::ScriptedAgent;
+use grove_core::{ChatId, ProviderId, SessionId, State};
 use grove_fs::LocalFs;
 use grove_host::server::{self, Access};
-use grove_host::{Config, Env, FileJournal, Folders, FrameLog, Host, Limits, recover};
+use grove_host::{Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Stopped, recover};
 use grove_work::Roots;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Failure, say, say_page};
+use crate::agents::backends::Backends;
 use crate::cli::{Common, ServeArgs};
 use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
@@ -32,12 +32,14 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     }
     log_to_stderr();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(serve(&settings, args))
+    runtime.block_on(serve(common, &settings, args))
 }
 
-async fn serve(settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
+async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be heard")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be heard")?;
+    let mut hangup = signal(SignalKind::hangup()).context("SIGHUP cannot be heard")?;
+    let on_terminal = std::io::stdin().is_terminal();
 
     let folder = DataFolder::take(&settings.data_dir.value)?;
     let listener = TcpListener::bind(settings.listen.value)
@@ -47,8 +49,9 @@ async fn serve(settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     let env = Env { sessions: Arc::new(LocalFs::new(folder.path().join("session-state"))), ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
 
-    let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
     let mut config = config(settings);
+    let private = config.folders.roots.private.clone();
+    let backends = Backends::new(settings, args.log_agent_frames.clone(), private)?;
     if let Some(file) = &args.log_frames {
         let log = FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?;
         config.frame_log = Some(log);
@@ -59,7 +62,9 @@ async fn serve(settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     for damage in &recovered.damage {
         tracing::warn!(%damage, "something cannot be read; the rest is there");
     }
-    let host = Host::start(env, config, agents, Box::new(journal), recovered).await?;
+    backends.sweep(&running_chats(recovered.state())).await;
+    let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
+    backends.attend(&host);
     let access = Access::loopback(token.clone(), address);
     let serving = server::serve_with_page(host.clone(), access, page(), Box::new(listener));
 
@@ -79,7 +84,21 @@ async fn serve(settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
             None => std::future::pending().await,
         }
     };
+    let hung_up = async {
+        while hangup.recv().await.is_some() {
+            // Either the terminal is gone, or somebody says that the configuration has changed.
+            if on_terminal && !std::io::stdin().is_terminal() {
+                break;
+            }
+            match Settings::load(common, args) {
+                Ok(settings) => backends.reread(&settings, &host).await?,
+                Err(error) => tracing::warn!("the configuration is not read again: {error:#}"),
+            }
+        }
+        Ok::<(), Stopped>(())
+    };
     tokio::select! {
+        _ = hung_up => tracing::info!("stopping: the terminal is gone"),
         _ = terminate.recv() => tracing::info!("stopping: running turns get a few seconds"),
         _ = interrupt.recv() => tracing::info!("stopping: running turns get a few seconds"),
         _ = idle => {
@@ -101,7 +120,15 @@ async fn serve(settings: &Settings, args: &ServeArgs) -> Result<(), Failure> {
     if let Some(log) = frame_log {
         tokio::time::timeout(FAREWELL, log.written()).await.ok();
     }
+    tokio::time::timeout(FAREWELL, backends.captured()).await.ok();
     Ok(())
+}
+
+/// The chats in which a turn runs, and whose agents are therefore needed.
+fn running_chats(state: &State) -> Vec<(SessionId, ChatId)> {
+    let chats = state.sessions.values().flat_map(|session| session.chats.iter().map(move |chat| (session, chat)));
+    let running = chats.filter(|(_, chat)| chat.active.is_some());
+    running.map(|(session, chat)| (session.id.clone(), chat.id.clone())).collect()
 }
 
 /// Says where the host is. Only a person at a terminal is shown the token unasked.
@@ -147,6 +174,7 @@ fn config(settings: &Settings) -> Config {
             },
         },
         durability: settings.durability.value.into(),
+        default_agent: Some(ProviderId::from(settings.default_agent.value.as_str())),
         ..Config::default()
     }
 }

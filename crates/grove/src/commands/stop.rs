@@ -3,23 +3,42 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use grove_agents::Agent;
+use grove_agents::scripted::ScriptedAgent;
+use grove_client::{Ahp, Client, Outcome};
+use grove_wire::ahp::{Action, ChatAction, ChatTurnCancelled, status};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Failure, errand, say};
+use super::{Failure, errand, ls, say};
 use crate::background::find_host;
-use crate::cli::{Common, OutputArgs, ServeArgs};
+use crate::cli::{Common, ConnectArgs, Protocol, ServeArgs, StopArgs};
+use crate::connect::Reach;
 use crate::data_folder;
 use crate::settings::Settings;
 
 /// How long a host may take: its turns' grace, and some.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long it may take to say what runs, and to cancel it.
+const ANSWER: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
+/// What runs in a host that is about to stop.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turns {
+    cancelled: usize,
+    /// Of agents that work on without the host.
+    go_on: usize,
+}
+
+pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
     let data_dir = &settings.data_dir.value;
     let none = || Failure::NoHost(format!("no host is running for {}", data_dir.display()));
     // Process numbers are used again: only the one that answers with our token is ended.
     let health = errand()?.block_on(find_host(data_dir))?.ok_or_else(none)?.health;
+    let turns = match health.running_turns {
+        0 => Turns::default(),
+        _ => look_after(common, args)?,
+    };
     let pid = i32::try_from(health.pid).ok().and_then(Pid::from_raw).context("the host's process number is odd")?;
     kill_process(pid, Signal::TERM).with_context(|| format!("process {} cannot be told to stop", health.pid))?;
 
@@ -31,9 +50,95 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     if args.json {
-        say(serde_json::json!({"stopped": true, "pid": health.pid}))?;
-    } else {
-        say(format!("stopped process {}", health.pid))?;
+        return Ok(say(serde_json::json!({
+            "stopped": true,
+            "pid": health.pid,
+            "turnsCancelled": turns.cancelled,
+            "turnsGoOn": turns.go_on,
+        }))?);
+    }
+    say(format!("stopped process {}", health.pid))?;
+    if turns.cancelled > 0 {
+        say(format!("cancelled {}", count(turns.cancelled, "turn")))?;
+    }
+    if turns.go_on > 0 {
+        let verb = if turns.go_on == 1 { "goes" } else { "go" };
+        say(format!(
+            "{} {verb} on without the host: `grove start` picks up what runs, `grove cancel SESSION` ends it; \
+             `grove stop --turns` would have done so",
+            count(turns.go_on, "turn")
+        ))?;
     }
     Ok(())
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// Cancels what runs, where that is wanted, and counts what goes on. A host that does not tell is stopped all the same,
+/// unless something was to be cancelled.
+fn look_after(common: &Common, args: &StopArgs) -> Result<Turns, Failure> {
+    let asked = errand()?.block_on(async {
+        let ask = async {
+            let reach = Reach::new(common, &ConnectArgs { no_start: true, protocol: Protocol::Ahp })?;
+            let client = reach.ahp(None).await?;
+            let cancelled = if args.turns { cancel_all(&client).await? } else { 0 };
+            let going_on = busy_chats(&client).await?.into_iter().filter(|chat| chat.outlasts).count();
+            Ok::<Turns, Failure>(Turns { cancelled, go_on: going_on })
+        };
+        tokio::time::timeout(ANSWER, ask).await
+    });
+    match asked {
+        Ok(Ok(turns)) => Ok(turns),
+        _ if !args.turns => Ok(Turns::default()),
+        Ok(Err(failure)) => Err(failure),
+        Err(_) => Err(anyhow!(
+            "the host has not cancelled its turns within {} s, and was not stopped: without --turns it is",
+            ANSWER.as_secs()
+        )
+        .into()),
+    }
+}
+
+/// A chat in which a turn runs.
+struct Busy {
+    chat: String,
+    outlasts: bool,
+}
+
+async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<Busy>, Failure> {
+    let is_busy = |bits: u32| bits & status::IN_PROGRESS != 0;
+    // Every other agent is a program of its own, held by a shim.
+    let scripted = ScriptedAgent.info().provider;
+    let mut busy = Vec::new();
+    for session in ls::fetch(client).await?.into_iter().filter(|session| is_busy(session.status)) {
+        let outlasts = session.provider != scripted.as_str();
+        let subscribed = client.subscribe(&session.resource).await?;
+        let chats: Vec<String> = subscribed.read(|state| {
+            let chats = state.session().map(|session| session.chats.as_slice()).unwrap_or_default();
+            chats.iter().filter(|chat| is_busy(chat.status)).map(|chat| chat.resource.clone()).collect()
+        });
+        busy.extend(chats.into_iter().map(|chat| Busy { chat, outlasts }));
+    }
+    Ok(busy)
+}
+
+/// Cancels every turn that runs, and says how many it were.
+async fn cancel_all(client: &Client<Ahp>) -> Result<usize, Failure> {
+    let mut cancelled = 0;
+    for Busy { chat, .. } in busy_chats(client).await? {
+        let chat = client.subscribe(&chat).await?;
+        let active = chat.read(|state| state.chat()?.active_turn.as_ref().map(|turn| turn.id.clone()));
+        let Some(turn_id) = active else { continue };
+        // The host counts for itself how long it ran.
+        let cancel = ChatAction::TurnCancelled(ChatTurnCancelled { turn_id, duration: 0, meta: None });
+        match chat.dispatch(Action::Chat(cancel))?.await {
+            Outcome::Confirmed(_) => cancelled += 1,
+            // It was over before.
+            Outcome::Rejected(_) => {}
+            Outcome::Lost => return Err(anyhow!("the host has ended before it cancelled its turns").into()),
+        }
+    }
+    Ok(cancelled)
 }

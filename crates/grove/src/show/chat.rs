@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
+use super::facts::{self, here};
 use super::screen::Screen;
 use super::style::{bold, cyan, dim, green, harmless, red, yellow};
 use crate::talk::{Content, End, Key, Part, Tool, ToolState, Turn, View, one_line};
@@ -27,6 +28,8 @@ pub(crate) struct ChatShow {
     /// Turns whose prompts stand in the terminal already.
     own: HashSet<String>,
     queued: usize,
+    /// Warnings that stand in the terminal already.
+    warned: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -46,7 +49,7 @@ enum Shown {
 
 impl ChatShow {
     pub(crate) fn new(questions: Questions) -> Self {
-        Self { questions, done: None, current: None, own: HashSet::new(), queued: 0 }
+        Self { questions, done: None, current: None, own: HashSet::new(), queued: 0, warned: HashSet::new() }
     }
 
     /// Begins behind all turns that are there but the newest few, and those from `turn` on, which are written.
@@ -76,6 +79,12 @@ impl ChatShow {
 
     /// Writes what is new.
     pub(crate) fn update(&mut self, view: &View<'_>, screen: &mut Screen) -> io::Result<()> {
+        self.warned.retain(|warning| view.warnings.contains(warning));
+        for warning in view.warnings {
+            if self.warned.insert(warning.clone()) {
+                screen.line(format_args!("{} {}", yellow("!"), harmless(warning)))?;
+            }
+        }
         let after = self.done.as_ref().and_then(|done| view.turns.iter().position(|turn| turn.id == done));
         let from = match (after, &self.done) {
             (Some(at), _) => at + 1,
@@ -96,7 +105,7 @@ impl ChatShow {
             screen.line(dim(format!("queued: {}", one_line(&harmless(last)))))?;
         }
         self.queued = view.queued.len();
-        Ok(())
+        screen.passing(view.activity.filter(|_| view.active.is_some()))
     }
 
     fn turn(&mut self, turn: &Turn<'_>, screen: &mut Screen) -> io::Result<()> {
@@ -107,7 +116,12 @@ impl ChatShow {
             self.current = Some(TurnShow { id: turn.id.to_owned(), parts: BTreeMap::new() });
         }
         let Some(current) = &mut self.current else { return Ok(()) };
-        for part in &turn.parts {
+        let newest = turn.parts.iter().rposition(|part| matches!(part.content, Content::Plan(_)));
+        for (at, part) in turn.parts.iter().enumerate() {
+            // Of plans that came since the last look, only the newest holds.
+            if matches!(part.content, Content::Plan(_)) && Some(at) != newest {
+                continue;
+            }
             let shown = current.parts.get(&part.key).copied();
             if shown != Some(Shown::Over)
                 && let Some(shown) = write_part(part, shown, self.questions, screen)?
@@ -124,6 +138,9 @@ impl ChatShow {
             Some(End::Complete) | None => {}
             Some(End::Cancelled) => screen.line(yellow("– cancelled"))?,
             Some(End::Failed(why)) => screen.line(format_args!("{} {}", red("✗ failed:"), harmless(why)))?,
+        }
+        if let Some(usage) = turn.usage.as_ref().and_then(facts::usage) {
+            screen.line(dim(usage))?;
         }
         self.done = Some(turn.id.to_owned());
         self.current = None;
@@ -169,6 +186,13 @@ fn write_part(
             screen.line(dim(harmless(notice)))?;
             Some(Shown::Over)
         }
+        Content::Plan(plan) => {
+            let lines = plan.steps().map(|steps| facts::plan(&steps));
+            for line in lines.unwrap_or_else(|| vec![dim(harmless(plan.text)).to_string()]) {
+                screen.line(line)?;
+            }
+            Some(Shown::Over)
+        }
     })
 }
 
@@ -188,6 +212,9 @@ fn write_tool(tool: &Tool<'_>, shown: Option<Shown>, screen: &mut Screen) -> io:
             // What it was given stands in the line before, where there is one.
             let input = if shown.is_none() { input } else { String::new() };
             screen.line(format_args!("{sign} {}{input}{output}", one_line(&harmless(did))))?;
+            for line in facts::edits(tool.edits.iter().copied(), here().as_deref()) {
+                screen.line(line)?;
+            }
         }
         ToolState::Cancelled { why } => {
             let (does, why) = (one_line(&harmless(tool.does)), one_line(&harmless(why)));
@@ -204,5 +231,89 @@ fn summary(output: &str) -> String {
         None => String::new(),
         Some(first) if lines <= 1 => format!(": {}", dim(one_line(first))),
         Some(first) => format!(": {}", dim(format!("{} … ({lines} lines)", one_line(first)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_wire::ahp::{FileEdit, FileEditDiffStats, FileEditSide};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::show::screen::tests::screen;
+    use crate::talk::{Plan, Usage};
+
+    fn view<'a>(turns: Vec<Turn<'a>>, active: Option<Turn<'a>>) -> View<'a> {
+        let (queued, activity) = (Vec::new(), None);
+        View { title: "", turns, older: false, active, queued, activity, warnings: &[] }
+    }
+
+    fn turn<'a>(contents: Vec<Content<'a>>, end: Option<End<'a>>) -> Turn<'a> {
+        let parts = contents.into_iter().enumerate().map(|(at, content)| Part { key: (0, at), content });
+        Turn { id: "t", prompt: "go", parts: parts.collect(), usage: None, end }
+    }
+
+    /// What was written about the conversation, without colours.
+    fn asides(show: &mut ChatShow, views: &[View<'_>]) -> Vec<String> {
+        let (mut screen, _, err) = screen(true, true);
+        views.iter().for_each(|view| show.update(view, &mut screen).unwrap());
+        let written = err.take();
+        anstream::adapter::strip_str(&written).to_string().lines().map(str::to_owned).collect()
+    }
+
+    fn plan(status: &str) -> Value {
+        json!([{"content": "look", "priority": "medium", "status": status}])
+    }
+
+    #[test]
+    fn of_plans_that_are_seen_at_once_only_the_newest_is_written() {
+        let plans = ["pending", "inProgress", "completed"].map(plan);
+        let of = |upto: usize| {
+            let contents = plans[..upto].iter().map(|plan| Content::Plan(Plan { plan, text: "" }));
+            view(Vec::new(), Some(turn(contents.collect(), None)))
+        };
+        let written = asides(&mut ChatShow::new(Questions::Shown), &[of(2), of(2), of(3)]);
+        assert_eq!(written, ["› go", "plan (0 of 1 done)", "  ▸ look", "plan (1 of 1 done)", "  ✓ look"]);
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_read_is_told_in_words() {
+        let odd = json!("odd");
+        let contents = vec![Content::Plan(Plan { plan: &odd, text: "first this, then that" })];
+        let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
+        assert_eq!(written, ["› go", "first this, then that"]);
+    }
+
+    #[test]
+    fn a_call_names_the_files_that_it_changed() {
+        let after = Some(FileEditSide { uri: "file:///nowhere/a.rs".to_owned(), ..FileEditSide::default() });
+        let diff = Some(FileEditDiffStats { added: Some(3), removed: Some(1) });
+        let edit = FileEdit { before: after.clone(), after, diff };
+        let state = ToolState::Done { success: true, did: "Edited", output: "".into() };
+        let contents = vec![Content::Tool(Tool { does: "Edit", input: None, edits: vec![&edit], state })];
+        let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
+        assert_eq!(written, ["› go", "✓ Edited", "  /nowhere/a.rs +3 -1"]);
+    }
+
+    #[test]
+    fn a_warning_is_written_once_and_what_a_turn_took_at_its_end() {
+        let warnings = ["two sessions work in one folder".to_owned()];
+        let usage = Some(Usage { input: Some(1_200), output: Some(30), meta: None });
+        let running = View { warnings: &warnings, ..view(Vec::new(), Some(Turn { usage, ..turn(Vec::new(), None) })) };
+        let ended = Turn { usage, ..turn(Vec::new(), Some(End::Complete)) };
+        let ended = View { warnings: &warnings, ..view(vec![ended], None) };
+        let written = asides(&mut ChatShow::new(Questions::Shown), &[running, ended]);
+        assert_eq!(written, ["! two sessions work in one folder", "› go", "1.2k → 30 tokens"]);
+    }
+
+    #[test]
+    fn what_keeps_a_turn_busy_passes_with_it() {
+        let running = || view(Vec::new(), Some(turn(Vec::new(), None)));
+        let busy = View { activity: Some("no answer for 20 s"), ..running() };
+        let over =
+            View { activity: Some("no answer for 20 s"), ..view(vec![turn(Vec::new(), Some(End::Complete))], None) };
+        let written = asides(&mut ChatShow::new(Questions::Shown), &[busy, over]);
+        assert_eq!(written.len(), 2, "{written:?}");
+        assert!(written[1].starts_with("no answer for 20 s"), "{written:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! How things look in a terminal. No full-screen interface: lines and colours, and colours only on a terminal.
 
 pub(crate) mod chat;
+pub(crate) mod facts;
 pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod tree;

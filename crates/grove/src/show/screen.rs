@@ -1,15 +1,31 @@
 //! Where a conversation is written: answers to stdout, everything about them to stderr, so that `grove run … > file`
 //! holds the answer and nothing else.
 
-use std::fmt::Display;
-use std::io::{self, Write};
+use std::fmt::{self, Display};
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
 
 use super::style::{dim, harmless};
+use crate::talk::one_line;
 
 /// The two streams, which are one to the eye: what stands in the last line is known whichever wrote it.
-#[derive(Debug)]
 pub(crate) struct Screen {
+    answers: Box<dyn Write>,
+    asides: Box<dyn Write>,
+    terminal: Terminal,
     last: Last,
+    /// A line that goes away before anything else is written.
+    passing: Option<String>,
+}
+
+/// Which of the two a person looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    /// Answers are seen where the rest is seen.
+    pub(crate) answers: bool,
+    /// A line can be taken back.
+    pub(crate) asides: bool,
 }
 
 /// Whose line is not at its end.
@@ -18,11 +34,27 @@ enum Last {
     Nobody,
     Answer,
     Aside,
+    /// A question, behind which the person types.
+    Question,
+}
+
+impl fmt::Debug for Screen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Screen").field("terminal", &self.terminal).field("last", &self.last).finish_non_exhaustive()
+    }
 }
 
 impl Screen {
-    pub(crate) const fn new() -> Self {
-        Self { last: Last::Nobody }
+    pub(crate) fn new() -> Self {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        // Taking a line back needs what colours need: a terminal that does as it is told.
+        let asides = stderr.is_terminal() && AutoStream::choice(&stderr) != ColorChoice::Never;
+        let terminal = Terminal { answers: stdout.is_terminal(), asides };
+        Self::on(Box::new(anstream::stdout()), Box::new(anstream::stderr()), terminal)
+    }
+
+    fn on(answers: Box<dyn Write>, asides: Box<dyn Write>, terminal: Terminal) -> Self {
+        Self { answers, asides, terminal, last: Last::Nobody, passing: None }
     }
 
     /// More of an answer.
@@ -31,12 +63,12 @@ impl Screen {
         if text.is_empty() {
             return Ok(());
         }
-        if self.last == Last::Aside {
+        self.wipe()?;
+        if matches!(self.last, Last::Aside | Last::Question) {
             self.end_line()?;
         }
-        let mut out = anstream::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        self.answers.write_all(text.as_bytes())?;
+        self.answers.flush()?;
         self.last = if text.ends_with('\n') { Last::Nobody } else { Last::Answer };
         Ok(())
     }
@@ -47,11 +79,11 @@ impl Screen {
         if text.is_empty() {
             return Ok(());
         }
+        self.wipe()?;
         if self.last == Last::Answer {
             self.end_line()?;
         }
-        let mut out = anstream::stderr().lock();
-        write!(out, "{}", dim(&text))?;
+        self.aside(dim(&text))?;
         self.last = if text.ends_with('\n') { Last::Nobody } else { Last::Aside };
         Ok(())
     }
@@ -59,34 +91,180 @@ impl Screen {
     /// A line about the conversation.
     pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
         self.end_line()?;
-        writeln!(anstream::stderr().lock(), "{line}")
+        self.aside(format_args!("{line}\n"))
     }
 
     /// A question, which the person answers behind it.
     pub(crate) fn prompt(&mut self, question: impl Display) -> io::Result<()> {
         self.end_line()?;
-        let mut out = anstream::stderr().lock();
-        write!(out, "{question} ")?;
-        out.flush()?;
-        self.last = Last::Aside;
+        self.aside(format_args!("{question} "))?;
+        self.last = Last::Question;
+        Ok(())
+    }
+
+    /// What goes on at the moment, for those who look at a terminal: it stands there until anything else is written.
+    pub(crate) fn passing(&mut self, what: Option<&str>) -> io::Result<()> {
+        let what = what.map(|what| one_line(&harmless(what))).filter(|what| !what.is_empty());
+        if !self.terminal.asides || self.passing == what {
+            return Ok(());
+        }
+        self.wipe()?;
+        let Some(what) = what else { return Ok(()) };
+        match self.last {
+            // What the person types would go with it.
+            Last::Question => return Ok(()),
+            // An answer that goes elsewhere leaves this line free, and is not to be cut in two.
+            Last::Answer if !self.terminal.answers => {}
+            Last::Nobody | Last::Answer | Last::Aside => self.end_line()?,
+        }
+        // A line that is longer than the terminal is wide could not be taken back: it is cut off instead.
+        self.aside(format_args!("\x1b[?7l{}\x1b[?7h", dim(&what)))?;
+        self.passing = Some(what);
         Ok(())
     }
 
     /// The person pressed enter: on a terminal, that ends the line.
     pub(crate) fn entered(&mut self) {
         self.last = Last::Nobody;
+        self.passing = None;
     }
 
     /// Ends the line that somebody left open.
     pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        self.wipe()?;
         match std::mem::replace(&mut self.last, Last::Nobody) {
             Last::Nobody => Ok(()),
             Last::Answer => {
-                let mut out = anstream::stdout().lock();
-                out.write_all(b"\n")?;
-                out.flush()
+                self.answers.write_all(b"\n")?;
+                self.answers.flush()
             }
-            Last::Aside => anstream::stderr().lock().write_all(b"\n"),
+            Last::Aside | Last::Question => self.aside("\n"),
         }
+    }
+
+    fn wipe(&mut self) -> io::Result<()> {
+        match self.passing.take() {
+            Some(_) => self.aside("\r\x1b[K"),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes to stderr in one piece, so that nobody else's line comes between.
+    fn aside(&mut self, text: impl Display) -> io::Result<()> {
+        self.asides.write_all(text.to_string().as_bytes())?;
+        self.asides.flush()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // Where it cannot be written to, nothing stands there that would have to go.
+        drop(self.wipe());
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    pub(in crate::show) struct Paper(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Paper {
+        pub(in crate::show) fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut self.0.borrow_mut())).unwrap()
+        }
+    }
+
+    /// A screen, and the answers and asides that were written to it.
+    pub(in crate::show) fn screen(answers: bool, asides: bool) -> (Screen, Paper, Paper) {
+        let (out, err) = (Paper::default(), Paper::default());
+        (Screen::on(Box::new(out.clone()), Box::new(err.clone()), Terminal { answers, asides }), out, err)
+    }
+
+    const WIPED: &str = "\r\x1b[K";
+
+    #[test]
+    fn a_passing_line_goes_before_anything_else_is_written() {
+        let (mut screen, out, err) = screen(true, true);
+        for write in [
+            (|screen| screen.answer("more\n")) as fn(&mut Screen) -> io::Result<()>,
+            |screen| screen.thought("hm\n"),
+            |screen| screen.line("a line"),
+            |screen| screen.passing(None),
+            |screen| screen.end_line(),
+        ] {
+            screen.passing(Some("no answer for 20 s")).unwrap();
+            assert!(err.take().contains("no answer for 20 s"));
+            write(&mut screen).unwrap();
+            assert!(err.take().starts_with(WIPED));
+        }
+        screen.passing(Some("busy")).unwrap();
+        err.take();
+        drop(screen);
+        assert_eq!(err.take(), WIPED, "at the end, too");
+        assert_eq!(out.take(), "more\n");
+    }
+
+    #[test]
+    fn a_passing_line_is_for_terminals_only() {
+        let (mut screen, out, err) = screen(true, false);
+        screen.passing(Some("busy")).unwrap();
+        screen.line("done").unwrap();
+        assert_eq!((out.take(), err.take()), (String::new(), "done\n".to_owned()));
+    }
+
+    #[test]
+    fn a_passing_line_is_written_once_and_in_one_line() {
+        let (mut screen, _, err) = screen(true, true);
+        screen.passing(Some("two\nlines\x1b[2J")).unwrap();
+        let written = err.take();
+        assert!(written.contains("two lines[2J") && !written.contains('\n'), "{written:?}");
+        screen.passing(Some("two\nlines\x1b[2J")).unwrap();
+        assert_eq!(err.take(), "");
+        screen.passing(Some("other")).unwrap();
+        assert!(err.take().starts_with(WIPED));
+    }
+
+    #[test]
+    fn an_answer_that_goes_to_a_file_is_not_cut_by_a_passing_line() {
+        let (mut screen, out, err) = screen(false, true);
+        screen.answer("one ").unwrap();
+        screen.passing(Some("busy")).unwrap();
+        screen.answer("answer").unwrap();
+        assert_eq!(out.take(), "one answer");
+        assert!(err.take().ends_with(WIPED));
+        let (mut screen, out, _) = self::screen(true, true);
+        screen.answer("seen ").unwrap();
+        screen.passing(Some("busy")).unwrap();
+        assert_eq!(out.take(), "seen \n", "on a terminal it needs a line of its own");
+    }
+
+    #[test]
+    fn nothing_passes_over_what_a_person_types() {
+        let (mut screen, _, err) = screen(true, true);
+        screen.prompt("[y/n]").unwrap();
+        screen.passing(Some("busy")).unwrap();
+        assert_eq!(err.take(), "[y/n] ");
+        screen.entered();
+        screen.passing(Some("busy")).unwrap();
+        err.take();
+        // What was typed ended the line: there is nothing to take back.
+        screen.entered();
+        screen.line("done").unwrap();
+        assert_eq!(err.take(), "done\n");
     }
 }

@@ -38,13 +38,15 @@ pub(crate) fn age(at: u64) -> String {
 /// The shortest beginnings, of eight characters at least, that tell these ids apart.
 pub(crate) fn short(ids: &[&str]) -> Vec<String> {
     const FEWEST: usize = 8;
-    let beginning = |id: &str, length: usize| id.chars().take(length).collect::<String>();
+    // Those that begin most alike are neighbours. A tree may have too many to compare each with each.
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
     let one = |id: &&str| {
-        let length = (FEWEST..=id.chars().count().max(FEWEST)).find(|length| {
-            let mine = beginning(id, *length);
-            ids.iter().filter(|other| other.starts_with(&mine)).count() <= 1
-        });
-        beginning(id, length.unwrap_or(usize::MAX))
+        let at = sorted.partition_point(|other| other < id);
+        let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(|at| sorted.get(at));
+        let alike = |other: &&str| id.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        let longest = neighbours.map(alike).max().unwrap_or(0);
+        id.chars().take(FEWEST.max(longest + 1)).collect()
     };
     ids.iter().map(one).collect()
 }

@@ -7,15 +7,17 @@ use anyhow::{Context, Result};
 use grove_client::{Ahp, Client, Closed, Dispatched, Status, Subscription};
 use grove_wire::ahp::{
     Action, ChatAction, ChatInputCompleted, ChatInputResponseKind, ChatPendingMessageSet, ChatToolCallConfirmed,
-    ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, Message, PendingMessageKind, ResponsePart,
-    SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallCancellationReason,
+    ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, FileEdit, Message, PendingMessageKind,
+    ResponsePart, SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallCancellationReason,
     ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput, ToolResultContent,
-    TurnState, time,
+    TurnState, UsageInfo, time,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{About, Beginning, By, Content, Deed, End, Part, Permission, Talk, Tool, ToolState, Turn, View, Waiting};
+use super::{
+    About, Beginning, By, Content, Deed, End, Part, Permission, Plan, Talk, Tool, ToolState, Turn, Usage, View, Waiting,
+};
 
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -68,6 +70,16 @@ fn main_chat(session: &SessionState) -> Option<String> {
     session.default_chat.clone().or_else(|| session.chats.first().map(|chat| chat.resource.clone()))
 }
 
+/// What a person should know of a session before going on.
+fn warnings(session: &SessionState) -> Vec<String> {
+    let warnings = session.meta.as_ref().and_then(|meta| meta.get("warnings")).and_then(Value::as_array);
+    warnings.into_iter().flatten().filter_map(|warning| warning.as_str().map(ToOwned::to_owned)).collect()
+}
+
+fn usage(usage: &UsageInfo) -> Usage<'_> {
+    Usage { input: usage.input_tokens, output: usage.output_tokens, meta: usage.meta.as_ref() }
+}
+
 fn message(text: String) -> Message {
     Message { text, ..Message::default() }
 }
@@ -78,7 +90,10 @@ impl Talk for Conversation {
     }
 
     fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
-        let title = self.session.read_confirmed(|state, _| state.session().map(|session| session.title.clone()));
+        let (title, warnings) = self.session.read_confirmed(|state, _| {
+            let session = state.session();
+            (session.map(|session| session.title.clone()), session.map(warnings).unwrap_or_default())
+        });
         self.chat.read_confirmed(|state, _| {
             let chat = state.chat();
 
@@ -91,6 +106,7 @@ impl Talk for Conversation {
                         id: &turn.id,
                         prompt: &turn.message.text,
                         parts: parts(&turn.response_parts),
+                        usage: turn.usage.as_ref().map(usage),
                         end: Some(end(turn)),
                     })
                     .collect(),
@@ -99,6 +115,7 @@ impl Talk for Conversation {
                     id: &turn.id,
                     prompt: &turn.message.text,
                     parts: parts(&turn.response_parts),
+                    usage: turn.usage.as_ref().map(usage),
                     end: None,
                 }),
                 queued: chat
@@ -107,6 +124,8 @@ impl Talk for Conversation {
                     .flatten()
                     .map(|queued| queued.message.text.as_str())
                     .collect(),
+                activity: chat.and_then(|chat| chat.activity.as_deref()),
+                warnings: &warnings,
             };
             look(&view)
         })
@@ -228,7 +247,13 @@ fn parts(parts: &[ResponsePart]) -> Vec<Part<'_>> {
             ResponsePart::Markdown(part) => Content::Text(&part.content),
             ResponsePart::Reasoning(part) => Content::Reasoning(&part.content),
             ResponsePart::ToolCall(part) => Content::Tool(tool(&part.tool_call)?),
-            ResponsePart::SystemNotification(part) => Content::Notice(part.content.text().into()),
+            ResponsePart::SystemNotification(part) => {
+                let text = part.content.text();
+                match part.meta.as_ref().and_then(|meta| meta.get("plan")) {
+                    Some(plan) => Content::Plan(Plan { plan, text }),
+                    None => Content::Notice(text.into()),
+                }
+            }
             ResponsePart::ContentRef(content) => {
                 let kind = content.content_type.as_deref().unwrap_or("content");
                 Content::Notice(format!("{kind} at {}", content.uri).into())
@@ -259,15 +284,17 @@ fn input(parameters: &ToolCallParameters) -> Option<&str> {
 }
 
 fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
+    let mut edits = Vec::new();
     let (parameters, state) = match call {
         ToolCallState::Streaming(call) => {
-            return Some(Tool { does: &call.base.display_name, input: None, state: ToolState::NotYet });
+            return Some(Tool { does: &call.base.display_name, input: None, edits, state: ToolState::NotYet });
         }
         ToolCallState::PendingConfirmation(call) => (&call.parameters, ToolState::NotYet),
         ToolCallState::Running(call) => (&call.parameters, ToolState::Runs),
         ToolCallState::AuthRequired(call) => (&call.parameters, ToolState::Runs),
         ToolCallState::PendingResultConfirmation(call) => (&call.parameters, ToolState::Runs),
         ToolCallState::Completed(call) => {
+            edits = self::edits(call.result.content.as_deref().unwrap_or_default());
             let state = ToolState::Done {
                 success: call.result.success,
                 did: call.result.past_tense_message.text(),
@@ -286,7 +313,15 @@ fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
         }
         ToolCallState::Unknown(_) => return None,
     };
-    Some(Tool { does: parameters.invocation_message.text(), input: input(parameters), state })
+    Some(Tool { does: parameters.invocation_message.text(), input: input(parameters), edits, state })
+}
+
+fn edits(content: &[ToolResultContent]) -> Vec<&FileEdit> {
+    let edits = content.iter().filter_map(|piece| match piece {
+        ToolResultContent::FileEdit(edit) => Some(edit),
+        _ => None,
+    });
+    edits.collect()
 }
 
 fn output(content: &[ToolResultContent]) -> Cow<'_, str> {
@@ -306,10 +341,12 @@ fn output(content: &[ToolResultContent]) -> Cow<'_, str> {
 fn waiting(needed: &SessionInputRequest) -> Option<Waiting> {
     Some(match needed {
         SessionInputRequest::ToolConfirmation(needed) => {
+            let mut edits = Vec::new();
             let (base, parameters, title, options, about) = match &needed.tool_call {
                 ToolCallConfirmation::PendingConfirmation(call) => {
                     let title = call.confirmation_title.as_ref().map(|title| title.text().to_owned());
                     let options = call.options.clone().unwrap_or_default();
+                    edits = call.edits.as_ref().map(|edits| edits.items.clone()).unwrap_or_default();
                     (&call.base, &call.parameters, title, options, About::Running)
                 }
                 ToolCallConfirmation::PendingResultConfirmation(call) => {
@@ -325,6 +362,7 @@ fn waiting(needed: &SessionInputRequest) -> Option<Waiting> {
                 request: base.tool_call_id.clone(),
                 title: format!("{}: {title}", base.display_name),
                 input: input(parameters).map(ToOwned::to_owned),
+                edits,
                 options,
                 about,
             })

@@ -4,13 +4,16 @@
 
 pub(crate) mod ahp;
 pub(crate) mod any;
+pub(crate) mod tree;
 pub(crate) mod v1;
 
 use std::borrow::Cow;
 
 use anyhow::Result;
 use grove_client::{Closed, Dispatched, Status};
-use grove_wire::ahp::{ChatInputAnswer, ChatInputRequest, ConfirmationOption};
+use grove_core::{ContextUse, Cost, PlanEntry};
+use grove_wire::ahp::{ChatInputAnswer, ChatInputRequest, ConfirmationOption, FileEdit, Object};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -63,6 +66,10 @@ pub(crate) struct View<'a> {
     pub(crate) active: Option<Turn<'a>>,
     /// What waits to become a turn.
     pub(crate) queued: Vec<&'a str>,
+    /// What it is busy with, where nothing else shows it.
+    pub(crate) activity: Option<&'a str>,
+    /// What a person should know before going on.
+    pub(crate) warnings: &'a [String],
 }
 
 #[derive(Debug)]
@@ -70,8 +77,29 @@ pub(crate) struct Turn<'a> {
     pub(crate) id: &'a str,
     pub(crate) prompt: &'a str,
     pub(crate) parts: Vec<Part<'a>>,
+    pub(crate) usage: Option<Usage<'a>>,
     /// Nothing while it runs.
     pub(crate) end: Option<End<'a>>,
+}
+
+/// What a turn took. What is beyond tokens is read when somebody wants it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage<'a> {
+    pub(crate) input: Option<u64>,
+    pub(crate) output: Option<u64>,
+    pub(crate) meta: Option<&'a Object>,
+}
+
+impl Usage<'_> {
+    /// How much of the model's window is taken.
+    pub(crate) fn context(&self) -> Option<ContextUse> {
+        ContextUse::deserialize(self.meta?.get("context")?).ok()
+    }
+
+    /// What the session has cost so far.
+    pub(crate) fn cost(&self) -> Option<Cost> {
+        Cost::deserialize(self.meta?.get("cost")?).ok()
+    }
 }
 
 /// How a turn ended.
@@ -104,6 +132,23 @@ pub(crate) enum Content<'a> {
     },
     /// Something that the person should know.
     Notice(Cow<'a, str>),
+    /// What the agent means to do. A later one takes its place.
+    Plan(Plan<'a>),
+}
+
+/// A plan, which is read when somebody wants to see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) plan: &'a Value,
+    /// The same in words.
+    pub(crate) text: &'a str,
+}
+
+impl Plan<'_> {
+    /// Its steps, where they can be read.
+    pub(crate) fn steps(&self) -> Option<Vec<PlanEntry>> {
+        Vec::deserialize(self.plan).ok()
+    }
 }
 
 #[derive(Debug)]
@@ -111,6 +156,8 @@ pub(crate) struct Tool<'a> {
     /// What it does, in the present tense.
     pub(crate) does: &'a str,
     pub(crate) input: Option<&'a str>,
+    /// The files that it changed.
+    pub(crate) edits: Vec<&'a FileEdit>,
     pub(crate) state: ToolState<'a>,
 }
 
@@ -178,6 +225,8 @@ pub(crate) struct Permission {
     pub(crate) request: String,
     pub(crate) title: String,
     pub(crate) input: Option<String>,
+    /// The files that it would change.
+    pub(crate) edits: Vec<FileEdit>,
     /// Answers that are more than yes and no.
     pub(crate) options: Vec<ConfirmationOption>,
     pub(crate) about: About,

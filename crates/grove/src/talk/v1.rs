@@ -4,12 +4,14 @@ use anyhow::Result;
 use grove_client::{Client, Closed, Dispatched, Status, Subscription, Unsupported, V1};
 use grove_wire::v1::{
     ActiveTurn, CompletedToolCall, Lifecycle, PermissionRequest, ResponsePart, SessionChange, ToolCallState,
-    ToolCallStatus, TurnState, UserMessage,
+    ToolCallStatus, TurnState, UsageInfo, UserMessage,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{About, Beginning, Content, Deed, End, Key, Part, Permission, Talk, Tool, ToolState, Turn, View, Waiting};
+use super::{
+    About, Beginning, Content, Deed, End, Key, Part, Permission, Talk, Tool, ToolState, Turn, Usage, View, Waiting,
+};
 
 const REASONING: Key = (0, 0);
 const TEXT: Key = (1, 0);
@@ -42,6 +44,8 @@ impl Talk for Conversation {
                 older: false,
                 active: session.and_then(|session| session.active_turn.as_ref()).map(active),
                 queued: Vec::new(),
+                activity: None,
+                warnings: &[],
             })
         })
     }
@@ -132,7 +136,7 @@ fn active(turn: &ActiveTurn) -> Turn<'_> {
     parts.extend(turn.tool_calls.values().enumerate().map(|(at, call)| part((TOOLS, at), Content::Tool(tool(call)))));
     parts.push(part(TEXT, Content::Text(&turn.streaming_text)));
     parts.extend(turn.response_parts.iter().enumerate().map(|(at, response)| other(at, response)));
-    Turn { id: &turn.id, prompt: &turn.user_message.text, parts, end: None }
+    Turn { id: &turn.id, prompt: &turn.user_message.text, parts, usage: turn.usage.as_ref().map(usage), end: None }
 }
 
 fn finished(turn: &grove_wire::v1::Turn) -> Turn<'_> {
@@ -151,7 +155,11 @@ fn finished(turn: &grove_wire::v1::Turn) -> Turn<'_> {
             End::Failed(turn.error.as_ref().map_or("nothing is known of why", |error| error.message.as_str()))
         }
     };
-    Turn { id: &turn.id, prompt: &turn.user_message.text, parts, end: Some(end) }
+    Turn { id: &turn.id, prompt: &turn.user_message.text, parts, usage: turn.usage.as_ref().map(usage), end: Some(end) }
+}
+
+fn usage(usage: &UsageInfo) -> Usage<'_> {
+    Usage { input: usage.input_tokens, output: usage.output_tokens, meta: None }
 }
 
 fn tool(call: &ToolCallState) -> Tool<'_> {
@@ -165,13 +173,13 @@ fn tool(call: &ToolCallState) -> Tool<'_> {
         ToolCallStatus::Failed if call.success.is_some() => ToolState::Done { success: false, did, output },
         ToolCallStatus::Failed => ToolState::Cancelled { why: "denied".into() },
     };
-    Tool { does: &call.invocation_message, input: call.tool_input.as_deref(), state }
+    Tool { does: &call.invocation_message, input: call.tool_input.as_deref(), edits: Vec::new(), state }
 }
 
 fn done(call: &CompletedToolCall) -> Tool<'_> {
     let output = call.tool_output.as_deref().unwrap_or_default().into();
     let state = ToolState::Done { success: call.success, did: &call.past_tense_message, output };
-    Tool { does: &call.display_name, input: None, state }
+    Tool { does: &call.display_name, input: None, edits: Vec::new(), state }
 }
 
 fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> Waiting {
@@ -185,6 +193,7 @@ fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> Waiting {
         request: request.request_id.clone(),
         title: format!("{name}: {}", about.unwrap_or_else(|| "may it go on?".to_owned())),
         input: input.or_else(|| call.and_then(|call| call.tool_input.clone())),
+        edits: Vec::new(),
         options: Vec::new(),
         about: About::Running,
     })

@@ -65,7 +65,7 @@ fn stop_ends_the_host_and_returns_when_it_is_gone() {
         match json {
             true => assert_eq!(
                 serde_json::from_str::<Value>(&ran.stdout).unwrap(),
-                json!({"stopped": true, "pid": host.pid()})
+                json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 0, "turnsGoOn": 0})
             ),
             false => assert!(ran.stdout.contains(&format!("stopped process {}", host.pid()))),
         }
@@ -75,6 +75,22 @@ fn stop_ends_the_host_and_returns_when_it_is_gone() {
         assert_eq!(host.place.run(&["status"]).code, Some(0), "the folder is free at once");
         drop(again);
     }
+}
+
+#[tokio::test]
+async fn stop_cancels_what_runs_where_that_is_wanted() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    client.script(S, "t", json!([{"say": "x"}, {"hang": true}])).await;
+    client.streamed(S, "x").await;
+    drop(client);
+    let ran = host.place.run(&["stop", "--turns", "--json"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(said, json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 1, "turnsGoOn": 0}));
+    let again = host.place.serve(&[]);
+    let state = serde_json::to_value(again.snapshot(S).await).unwrap();
+    assert_eq!((&state["turns"][0]["state"], &state["activeTurn"]), (&json!("cancelled"), &Value::Null), "{state}");
 }
 
 #[test]
@@ -127,17 +143,28 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-directory": default(json!(home)),
         "browse-roots": default(json!([home])),
         "read-roots": default(json!([])),
+        "default-agent": default(json!("scripted")),
+        "max-agents": default(json!(16)),
+        "agent-idle": default(json!(600)),
+        "agents": default(json!([])),
     });
     assert_eq!(config(&place, &[], &[]), defaults);
 
     let file = place.write(
         "home/.config/grove/grove.toml",
         "replay-actions = 5\nlisten = \"127.0.0.1:4321\"\nturn-silence = 9\n\
-         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\n",
+         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\n\
+         [agents.mine]\ncommand = [\"mine\"]\nenv = { KEY = \"hunter2\" }\n",
     );
     let from_file = |value: Value| json!({"value": value, "source": {"kind": "file", "name": file}});
     let variable = |name: &str, value: Value| json!({"value": value, "source": {"kind": "environment", "name": name}});
-    let variables = [("GROVE_TURN_SILENCE", "7"), ("GROVE_DATA_DIR", "/e"), ("GROVE_BROWSE_ROOTS", "/b:/c")];
+    let variables = [
+        ("GROVE_TURN_SILENCE", "7"),
+        ("GROVE_DATA_DIR", "/e"),
+        ("GROVE_BROWSE_ROOTS", "/b:/c"),
+        ("GROVE_DEFAULT_AGENT", "mine"),
+        ("GROVE_AGENT_IDLE", "5"),
+    ];
     let shown = config(&place, &["--data-dir", "/f"], &variables);
     let expected = json!({
         "data-dir": {"value": "/f", "source": {"kind": "flag", "name": "--data-dir"}},
@@ -150,6 +177,10 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-directory": default(json!(home)),
         "browse-roots": variable("GROVE_BROWSE_ROOTS", json!(["/b", "/c"])),
         "read-roots": from_file(json!(["/r", "/s"])),
+        "default-agent": variable("GROVE_DEFAULT_AGENT", json!("mine")),
+        "max-agents": from_file(json!(3)),
+        "agent-idle": variable("GROVE_AGENT_IDLE", json!(5)),
+        "agents": from_file(json!(["mine"])),
     });
     assert_eq!(shown, expected);
     assert_eq!(config(&place, &[], &variables)["data-dir"], variable("GROVE_DATA_DIR", json!("/e")));
@@ -216,6 +247,9 @@ fn a_mistake_in_grove_toml_is_named_by_every_command() {
         ("browse-roots = \"/a\"", &["browse-roots"]),
         ("browse-roots = [1]", &["browse-roots"]),
         ("listen = ", &["TOML"]),
+        ("max-agents = 0", &["`0`", "max-agents"]),
+        ("[agents.mine]\nname = \"x\"", &["[agents.mine]", "command"]),
+        ("[agents.claude]\nenvs = {}", &["[agents.claude]", "`envs`"]),
     ];
     for (text, words) in cases {
         let file = place.write("home/.config/grove/grove.toml", text);
@@ -241,6 +275,12 @@ fn wrong_usage_exits_with_2() {
         &["start", "--idle-exit", "soon"],
         &["completions"],
         &["completions", "tcsh"],
+        &["serve", "--max-agents", "0"],
+        &["agents", "add", "mine"],
+        &["agents", "add", "mine", "--"],
+        &["agents", "rm"],
+        &["logs"],
+        &["logs", "s", "--lines", "few"],
     ] {
         let ran = Ran::from(place.grove(args).output().unwrap());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
@@ -283,6 +323,10 @@ fn help_says_what_each_command_does() {
                 "--data-dir",
                 "--idle-exit",
                 "--log-frames",
+                "--log-agent-frames",
+                "--default-agent",
+                "--max-agents",
+                "--agent-idle",
             ],
         ),
         (&["start", "--help"], &["in the background", "--idle-exit", "--json", "host.log", "grove stop"]),
@@ -310,10 +354,16 @@ fn help_says_what_each_command_does() {
         (&["approve", "--help"], &["--option", "several", "Examples"]),
         (&["deny", "--help"], &["--reason"]),
         (&["answer", "--help"], &["--decline", "order of the questions"]),
+        (&["tree", "--help"], &["--filter", "labeled-only", "--search", "--chat", "leaf", "Examples", "grove goto"]),
+        (&["goto", "--help"], &["root", "--label", "takes it back", "Examples", "Exit codes", "beginning"]),
+        (&["label", "--help"], &["takes the label away", "Examples", "Exit codes"]),
         (&["rm", "--help"], &["for good", "--yes"]),
-        (&["agents", "--help"], &["models", "--json"]),
+        (&["agents", "--help"], &["installed", "models", "--json", "add", "rm", "Examples", "default-agent"]),
+        (&["agents", "add", "--help"], &["grove.toml", "--env", "--pass-env", "--name", "Examples", "Agent Client"]),
+        (&["agents", "rm", "--help"], &["grove.toml"]),
+        (&["logs", "--help"], &["stderr", "--follow", "--lines", "--chat"]),
         (&["status", "--help"], &["whether a host is running", "--json"]),
-        (&["stop", "--help"], &["Stop the running host", "--json"]),
+        (&["stop", "--help"], &["Stop the running host", "--json", "--turns"]),
         (&["config", "--help"], &["configuration", "show"]),
         (&["config", "show", "--help"], &["every setting", "where the value came from", "--json"]),
         (&["completions", "--help"], &["completion script", "bash", "zsh", "fish"]),
@@ -335,7 +385,23 @@ fn completions_are_there_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = Ran::from(place.grove(&["completions", shell]).output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-        for word in ["grove", "serve", "status", "completions", "start", "open", "ahp-bridge", "log-frames", "attach"] {
+        for word in [
+            "grove",
+            "serve",
+            "status",
+            "completions",
+            "start",
+            "open",
+            "ahp-bridge",
+            "log-frames",
+            "attach",
+            "logs",
+            "pass-env",
+            "max-agents",
+            "turns",
+            "labeled-only",
+            "goto",
+        ] {
             assert!(ran.stdout.contains(word), "{shell} does not know {word}");
         }
     }

@@ -49,7 +49,8 @@ fn inspect_prints_the_tree_and_the_context() {
     let place = Place::new();
     let path = sample(&place);
     let seen = inspected(&place, &path, &[]);
-    let keys: Vec<&String> = seen.as_object().unwrap().keys().collect();
+    let mut keys: Vec<&String> = seen.as_object().unwrap().keys().collect();
+    keys.sort();
     assert_eq!(keys, ["branch", "children", "context", "damage", "entries", "header", "labels", "leafId", "roots"]);
     assert_eq!(seen["header"]["id"], "s1");
     assert_eq!(seen["leafId"], "n");

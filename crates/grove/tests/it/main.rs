@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod access;
+mod acp;
+mod agents;
 mod ahp_handshake;
 mod ahp_mixed;
 mod ahp_published;
@@ -27,6 +29,7 @@ mod handshake;
 mod inspect;
 mod life;
 mod lists;
+mod logs;
 mod nonsense;
 mod page;
 mod pressure;
@@ -39,4 +42,5 @@ mod support;
 mod terminal;
 mod ticket;
 mod tools;
+mod tree;
 mod turns;

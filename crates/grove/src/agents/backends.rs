@@ -1,0 +1,147 @@
+//! The agents of a host: made when it starts, and looked at again when it is told to.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use async_trait::async_trait;
+use grove_agents::Agent;
+use grove_agents::acp::{AcpAgent, AcpProgram, Documents, Fleet, FleetOptions};
+use grove_agents::scripted::ScriptedAgent;
+use grove_core::{ChatId, ModelInfo, ProviderId, SessionId};
+use grove_host::{Host, Stopped};
+use grove_shim::{ShimLimits, ShimProgram};
+use tokio::sync::watch;
+
+use super::offers;
+use crate::data_folder;
+use crate::settings::{Settings, environment};
+
+/// How long an agent may take for what needs no model. Some are interpreters that load for seconds on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The agents, and what they share.
+pub(crate) struct Backends {
+    /// The one for sessions that name none is the first.
+    pub(crate) agents: Vec<Arc<dyn Agent>>,
+    fleet: Arc<Fleet>,
+    /// What the agents that are programs were made of.
+    programs: Mutex<Vec<AcpProgram>>,
+    models: Vec<watch::Receiver<Vec<ModelInfo>>>,
+    editors: Arc<Editors>,
+}
+
+impl Backends {
+    /// `capture` is where frames go, `private` what agents never see.
+    pub(crate) fn new(settings: &Settings, capture: Option<PathBuf>, private: Vec<PathBuf>) -> Result<Self> {
+        let editors = Arc::new(Editors::default());
+        let fleet = Fleet::new(FleetOptions {
+            folder: data_folder::agents_path(&absolute(&settings.data_dir.value)?),
+            shim: shim_program()?,
+            shim_limits: ShimLimits::default(),
+            processes: settings.max_agents.value.get(),
+            idle: Duration::from_secs(settings.agent_idle.value),
+            patience: PATIENCE,
+            capture,
+            private,
+            documents: editors.clone(),
+        });
+        let mut agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
+        let mut models = Vec::new();
+        let programs = usable(settings);
+        for program in &programs {
+            tracing::info!(agent = %program.provider, program = %program.program.display(), "an agent can be used");
+            let agent = AcpAgent::new(program.clone(), fleet.clone());
+            models.push(agent.models());
+            agents.push(Arc::new(agent));
+        }
+        let wanted = ProviderId::from(settings.default_agent.value.as_str());
+        match agents.iter().position(|agent| agent.info().provider == wanted) {
+            Some(at) => agents[..=at].rotate_right(1),
+            None => tracing::warn!(
+                default_agent = %wanted,
+                from = %settings.default_agent.source,
+                "the default agent cannot be used, the scripted one takes its place: see `grove agents`"
+            ),
+        }
+        Ok(Self { agents, fleet, programs: Mutex::new(programs), models, editors })
+    }
+
+    /// Looks again which agents there are: those that came or changed take their places, those that went leave. Sessions
+    /// that are open keep theirs.
+    pub(crate) async fn reread(&self, settings: &Settings, host: &Host) -> Result<(), Stopped> {
+        let now = usable(settings);
+        let before = std::mem::replace(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
+        for program in now.iter().filter(|program| !before.contains(program)) {
+            tracing::info!(agent = %program.provider, program = %program.program.display(), "an agent can be used");
+            let agent = AcpAgent::new(program.clone(), self.fleet.clone());
+            announce(agent.models(), host);
+            host.add_agent(Arc::new(agent)).await?;
+        }
+        let is_gone = |gone: &&AcpProgram| now.iter().all(|program| program.provider != gone.provider);
+        for gone in before.iter().filter(is_gone) {
+            tracing::info!(agent = %gone.provider, "an agent is gone");
+            host.remove_agent(&gone.provider).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends what an earlier host left behind, but for the agents of these chats, whose turns go on. It is done before
+    /// anybody can start an agent, so that none of this host's is taken for one of those.
+    pub(crate) async fn sweep(&self, running: &[(SessionId, ChatId)]) {
+        self.fleet.sweep(running).await;
+    }
+
+    /// The host has started: its editors can be asked, and it hears of the models that agents tell of.
+    pub(crate) fn attend(&self, host: &Host) {
+        // It is set once, here.
+        self.editors.0.set(host.clone()).ok();
+        for models in &self.models {
+            announce(models.clone(), host);
+        }
+    }
+
+    /// Waits until every frame so far is in the file of frames, where there is one.
+    pub(crate) async fn captured(&self) {
+        self.fleet.captured().await;
+    }
+}
+
+/// The agents that are installed or configured, and not turned off.
+fn usable(settings: &Settings) -> Vec<AcpProgram> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let offers = offers(&settings.agents.value, &path, &environment());
+    offers.iter().filter_map(|offer| offer.program()).cloned().collect()
+}
+
+/// Lets clients know whenever an agent's models become known.
+fn announce(mut models: watch::Receiver<Vec<ModelInfo>>, host: &Host) {
+    let host = host.clone();
+    tokio::spawn(async move { while models.changed().await.is_ok() && host.agents_changed().await.is_ok() {} });
+}
+
+/// The editors of a host that starts after its agents are made.
+#[derive(Debug, Default)]
+struct Editors(OnceLock<Host>);
+
+#[async_trait]
+impl Documents for Editors {
+    async fn text(&self, session: &SessionId, path: &Path) -> Option<String> {
+        self.0.get()?.document(session, path).await
+    }
+}
+
+/// How a shim is run: by the program that runs now, also where its file was replaced by a newer one since.
+fn shim_program() -> Result<ShimProgram> {
+    let running = Path::new("/proc/self/exe");
+    let program = match running.exists() {
+        true => running.to_owned(),
+        false => std::env::current_exe().context("this program cannot be found, to run agents with")?,
+    };
+    Ok(ShimProgram { program, args: vec!["agent-shim".into()] })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("{} leads nowhere", path.display()))
+}

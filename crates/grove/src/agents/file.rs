@@ -1,0 +1,195 @@
+//! Changing `grove.toml` for a person: what they wrote themselves, comments and order, stays as it is.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+
+use super::Configured;
+
+/// A file that is made here, since it may hold secrets.
+const PRIVATE: u32 = 0o600;
+
+/// Writes the table of an agent that has none.
+pub(crate) fn add(file: &Path, name: &str, told: &Configured) -> Result<()> {
+    let mut document = read(file)?;
+    put(&mut document, name, told).with_context(|| file.display().to_string())?;
+    write(file, &document)
+}
+
+/// Takes the table of an agent out, and says whether there was one.
+pub(crate) fn remove(file: &Path, name: &str) -> Result<bool> {
+    let mut document = read(file)?;
+    if !take(&mut document, name) {
+        return Ok(false);
+    }
+    write(file, &document)?;
+    Ok(true)
+}
+
+fn put(document: &mut DocumentMut, name: &str, told: &Configured) -> Result<()> {
+    let mut none = Table::new();
+    // Nobody wants to see an empty `[agents]`.
+    none.set_implicit(true);
+    let agents = document.entry("agents").or_insert(Item::Table(none));
+    let agents = agents.as_table_like_mut().ok_or_else(|| anyhow!("`agents` must be tables [agents.NAME]"))?;
+    if agents.contains_key(name) {
+        bail!("[agents.{name}] is there already: change it there, or `grove agents rm {name}` first");
+    }
+    agents.insert(name, Item::Table(table(told)));
+    Ok(())
+}
+
+fn take(document: &mut DocumentMut, name: &str) -> bool {
+    let Some(agents) = document.get_mut("agents").and_then(Item::as_table_like_mut) else { return false };
+    let removed = agents.remove(name).is_some();
+    if removed && agents.is_empty() {
+        document.remove("agents");
+    }
+    removed
+}
+
+fn table(told: &Configured) -> Table {
+    let mut table = Table::new();
+    let mut text = |key: &str, text: &Option<String>| {
+        if let Some(text) = text {
+            table.insert(key, value(text));
+        }
+    };
+    text("name", &told.name);
+    text("description", &told.description);
+    text("auth", &told.auth);
+    if let Some(command) = &told.command {
+        table.insert("command", value(command.iter().collect::<Array>()));
+    }
+    if !told.env.is_empty() {
+        table.insert("env", value(told.env.iter().collect::<InlineTable>()));
+    }
+    if !told.pass_env.is_empty() {
+        table.insert("pass-env", value(told.pass_env.iter().collect::<Array>()));
+    }
+    if !told.enabled {
+        table.insert("enabled", value(false));
+    }
+    table
+}
+
+fn read(file: &Path) -> Result<DocumentMut> {
+    match fs::read_to_string(file) {
+        Ok(text) => text.parse().with_context(|| format!("{} is not valid TOML", file.display())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(DocumentMut::new()),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", file.display())),
+    }
+}
+
+/// Writes the file whole or not at all. One that is a link stays a link.
+fn write(file: &Path, document: &DocumentMut) -> Result<()> {
+    let failed = || format!("{} cannot be written", file.display());
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(failed)?;
+    }
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let mode = fs::metadata(&file).map_or(PRIVATE, |found| found.permissions().mode());
+    let temporary = file.with_extension("toml.new");
+    let mut written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(PRIVATE)
+        .open(&temporary)
+        .with_context(failed)?;
+    written.set_permissions(fs::Permissions::from_mode(mode & 0o777)).with_context(failed)?;
+    written.write_all(document.to_string().as_bytes()).and_then(|()| written.sync_all()).with_context(failed)?;
+    fs::rename(&temporary, &file).with_context(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "\
+# My settings.
+listen = \"127.0.0.1:7070\" # fixed
+
+[agents.claude]
+# Only mine.
+env = { ANTHROPIC_API_KEY = \"x\" }   # secret
+";
+
+    fn mine() -> Configured {
+        Configured {
+            command: Some(vec!["mine".into(), "a \"b\"".into()]),
+            env: [("K".into(), "v=1".into())].into(),
+            pass_env: vec!["T".into()],
+            name: Some("Mine".into()),
+            ..Configured::default()
+        }
+    }
+
+    const MINE: &str = "
+[agents.mine]
+name = \"Mine\"
+command = [\"mine\", 'a \"b\"']
+env = { K = \"v=1\" }
+pass-env = [\"T\"]
+";
+
+    #[test]
+    fn adding_and_removing_leaves_everything_else_as_it_was() {
+        let mut document: DocumentMut = BEFORE.parse().unwrap();
+        put(&mut document, "mine", &mine()).unwrap();
+        assert_eq!(document.to_string(), format!("{BEFORE}{MINE}"));
+        assert!(take(&mut document, "mine"));
+        assert_eq!(document.to_string(), BEFORE);
+        assert!(!take(&mut document, "mine"));
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_it_was_meant() {
+        let mut document = DocumentMut::new();
+        let told = Configured { enabled: false, auth: Some("k".into()), description: Some("d".into()), ..mine() };
+        put(&mut document, "mine", &told).unwrap();
+        let table: toml::Table = document.to_string().parse().unwrap();
+        let read = super::super::configured::read(Path::new("f"), table.get("agents")).unwrap();
+        assert_eq!(read, [("mine".to_owned(), told)].into());
+    }
+
+    #[test]
+    fn what_is_there_is_not_written_over() {
+        let mut document: DocumentMut = BEFORE.parse().unwrap();
+        let error = put(&mut document, "claude", &mine()).unwrap_err().to_string();
+        assert!(error.contains("[agents.claude] is there already"), "{error}");
+        let mut odd: DocumentMut = "agents = 1".parse().unwrap();
+        assert!(put(&mut odd, "mine", &mine()).is_err() && !take(&mut odd, "mine"));
+    }
+
+    #[test]
+    fn agents_that_stand_in_one_line_stay_in_reach() {
+        let mut document: DocumentMut = "agents = { claude = { enabled = false } }\n".parse().unwrap();
+        put(&mut document, "mine", &mine()).unwrap();
+        let table: toml::Table = document.to_string().parse().unwrap();
+        assert_eq!(super::super::configured::read(Path::new("f"), table.get("agents")).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_new_file_is_private_and_a_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config/grove.toml");
+        add(&file, "mine", &mine()).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(&file).unwrap().trim_start(), MINE.trim_start());
+
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let link = folder.path().join("grove.toml");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(remove(&link, "mine").unwrap());
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
+        assert!(!remove(&folder.path().join("none.toml"), "mine").unwrap());
+        assert!(!folder.path().join("none.toml").exists(), "nothing to remove, nothing to write");
+    }
+}

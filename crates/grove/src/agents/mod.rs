@@ -1,0 +1,249 @@
+//! Which agents there are: the scripted one, those that the catalog knows, and those that `grove.toml` names.
+//!
+//! [`configured`] is what the file may say of an agent, [`mod@file`] how commands change it. Here both are put together
+//! with the catalog, for a `PATH` and an environment that are given; [`backends`] makes a host's agents of them.
+
+pub(crate) mod backends;
+pub(crate) mod configured;
+pub(crate) mod file;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+use grove_agents::Agent;
+use grove_agents::acp::AcpProgram;
+use grove_agents::catalog::{self, Found, KNOWN, Known};
+use grove_agents::scripted::ScriptedAgent;
+
+pub(crate) use configured::{Configured, check_name};
+
+/// An agent that sessions can be started with, or could be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) provider: String,
+    pub(crate) display_name: String,
+    pub(crate) description: String,
+    pub(crate) told_by: ToldBy,
+    pub(crate) state: State,
+}
+
+/// Who knows of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToldBy {
+    /// It is part of Grove.
+    Grove,
+    Catalog,
+    /// `grove.toml`, whether the catalog knows it as well or not.
+    File,
+}
+
+/// Whether an agent can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    BuiltIn,
+    Installed {
+        program: Box<AcpProgram>,
+        /// The package whose description may tell its version.
+        package: Option<&'static str>,
+    },
+    Missing {
+        looked_for: Vec<String>,
+        /// What the person is to do.
+        advice: String,
+    },
+    /// `enabled = false` in `grove.toml`.
+    Disabled,
+}
+
+impl Offer {
+    /// The program of an agent that can be used and is one.
+    pub(crate) fn program(&self) -> Option<&AcpProgram> {
+        match &self.state {
+            State::Installed { program, .. } => Some(program),
+            State::BuiltIn | State::Missing { .. } | State::Disabled => None,
+        }
+    }
+}
+
+/// Every agent: the scripted one, the catalog in its order, then what only the file names.
+pub(crate) fn offers(
+    configured: &BTreeMap<String, Configured>,
+    path: &OsStr,
+    environment: &BTreeMap<String, String>,
+) -> Vec<Offer> {
+    let scripted = ScriptedAgent.info();
+    let scripted = Offer {
+        provider: scripted.provider.to_string(),
+        display_name: scripted.display_name,
+        description: scripted.description,
+        told_by: ToldBy::Grove,
+        state: State::BuiltIn,
+    };
+    let known = KNOWN.iter().map(|known| match configured.get(known.provider) {
+        None => of_catalog(known, path, environment),
+        Some(told) => of_file(known.provider, told, Some(known), path, environment),
+    });
+    let others = configured.iter().filter(|(name, _)| catalog::known(name).is_none());
+    let others = others.map(|(name, told)| of_file(name, told, None, path, environment));
+    std::iter::once(scripted).chain(known).chain(others).collect()
+}
+
+fn of_catalog(known: &Known, path: &OsStr, environment: &BTreeMap<String, String>) -> Offer {
+    Offer {
+        provider: known.provider.to_owned(),
+        display_name: known.display_name.to_owned(),
+        description: known.description.to_owned(),
+        told_by: ToldBy::Catalog,
+        state: match catalog::find(known, path) {
+            Found::Installed { program } => State::Installed {
+                program: Box::new(known.program(program, environment)),
+                package: known.install.package(),
+            },
+            Found::Missing { looked_for, install } => State::Missing {
+                looked_for: looked_for.iter().map(|name| (*name).to_owned()).collect(),
+                advice: install.words(),
+            },
+        },
+    }
+}
+
+/// What the file says of an agent, on top of what the catalog does.
+fn of_file(
+    name: &str,
+    told: &Configured,
+    known: Option<&Known>,
+    path: &OsStr,
+    environment: &BTreeMap<String, String>,
+) -> Offer {
+    let display_name = told.name.clone().or(known.map(|known| known.display_name.to_owned()));
+    let description = told.description.clone().or(known.map(|known| known.description.to_owned()));
+    let mut offer = Offer {
+        provider: name.to_owned(),
+        display_name: display_name.unwrap_or_else(|| name.to_owned()),
+        description: description.unwrap_or_else(|| "an agent of grove.toml".to_owned()),
+        told_by: ToldBy::File,
+        state: State::Disabled,
+    };
+    if !told.enabled {
+        return offer;
+    }
+    let missing = |looked_for: Vec<String>, advice: String| State::Missing { looked_for, advice };
+    let (program, args) = match (&told.command, known) {
+        (Some(command), _) => {
+            let (program, args) = command.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+            match catalog::look_up(program, path) {
+                Some(program) => (program, args.to_vec()),
+                None => {
+                    let advice = format!("`{program}` of [agents.{name}] cannot be run: install it, or give its path");
+                    offer.state = missing(vec![program.to_owned()], advice);
+                    return offer;
+                }
+            }
+        }
+        (None, Some(known)) => match catalog::find(known, path) {
+            Found::Installed { program } => (program, known.args.iter().map(|arg| (*arg).to_owned()).collect()),
+            Found::Missing { looked_for, install } => {
+                let looked_for = looked_for.iter().map(|name| (*name).to_owned()).collect();
+                offer.state = missing(looked_for, install.words());
+                return offer;
+            }
+        },
+        (None, None) => {
+            offer.state = missing(Vec::new(), format!("[agents.{name}] has no command: give it one"));
+            return offer;
+        }
+    };
+    let mut env = known.map(|known| known.program(program.clone(), environment).env).unwrap_or_default();
+    env.extend(catalog::passed(&told.pass_env, environment));
+    env.extend(told.env.clone());
+    let sign_in = known.and_then(|known| known.sign_in(&env)).map(str::to_owned);
+    let program = AcpProgram {
+        provider: name.into(),
+        display_name: offer.display_name.clone(),
+        description: offer.description.clone(),
+        program,
+        args,
+        auth: told.auth.clone().or(sign_in),
+        env,
+    };
+    // Another command need not be what the package holds.
+    let package = known.filter(|_| told.command.is_none()).and_then(|known| known.install.package());
+    offer.state = State::Installed { program: Box::new(program), package };
+    offer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use super::*;
+
+    fn put(folder: &Path, name: &str) -> String {
+        let path = folder.join(name);
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn all(toml: &str, folder: &Path, environment: &[(&str, &str)]) -> Vec<Offer> {
+        let table: toml::Table = toml.parse().unwrap();
+        let told = configured::read(Path::new("grove.toml"), table.get("agents")).unwrap();
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        offers(&told, folder.as_os_str(), &environment)
+    }
+
+    fn one<'a>(offers: &'a [Offer], name: &str) -> &'a Offer {
+        offers.iter().find(|offer| offer.provider == name).unwrap()
+    }
+
+    #[test]
+    fn the_scripted_agent_is_first_then_the_catalog_then_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let offers = all("[agents.zeta]\ncommand = ['z']\n[agents.alpha]\ncommand = ['a']", folder.path(), &[]);
+        let names: Vec<&str> = offers.iter().map(|offer| offer.provider.as_str()).collect();
+        let expected =
+            ["scripted", "claude", "codex", "copilot", "gemini", "opencode", "qwen", "omp", "goose", "alpha", "zeta"];
+        assert_eq!(names, expected);
+        assert!(offers.iter().skip(1).all(|offer| matches!(offer.state, State::Missing { .. })));
+    }
+
+    #[test]
+    fn the_file_says_more_of_a_known_agent_and_keeps_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let gemini = put(folder.path(), "gemini");
+        let toml = "[agents.gemini]\nname = 'G'\nenv = { GEMINI_API_KEY = 'mine' }\npass-env = ['MY_*']";
+        let offers = all(toml, folder.path(), &[("GEMINI_API_KEY", "theirs"), ("MY_X", "1"), ("OTHER", "2")]);
+        let program = one(&offers, "gemini").program().unwrap();
+        assert_eq!((program.program.to_str(), &program.args[..]), (Some(gemini.as_str()), &["--acp".to_owned()][..]));
+        assert_eq!((program.display_name.as_str(), program.auth.as_deref()), ("G", Some("gemini-api-key")));
+        let env: Vec<(&str, &str)> = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(env, [("GEMINI_API_KEY", "mine"), ("MY_X", "1")]);
+    }
+
+    #[test]
+    fn another_command_takes_the_place_of_the_catalogs_with_its_arguments() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "claude-agent-acp");
+        let mine = put(folder.path(), "mine");
+        let offers = all("[agents.claude]\ncommand = ['mine', '-x']\nauth = 'm'", folder.path(), &[]);
+        let offer = one(&offers, "claude");
+        let State::Installed { program, package } = &offer.state else { panic!("{offer:?}") };
+        assert_eq!((program.program.to_str(), &program.args[..]), (Some(mine.as_str()), &["-x".to_owned()][..]));
+        assert_eq!((program.auth.as_deref(), *package), (Some("m"), None));
+        assert_eq!(offer.display_name, "Claude Code");
+    }
+
+    #[test]
+    fn an_agent_that_is_turned_off_is_not_offered_and_one_that_is_missing_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "codex-acp");
+        let offers = all("[agents.codex]\nenabled = false\n[agents.x]\ncommand = ['/no/x']", folder.path(), &[]);
+        assert_eq!(one(&offers, "codex").state, State::Disabled);
+        let State::Missing { looked_for, advice } = &one(&offers, "x").state else { panic!() };
+        assert_eq!(looked_for, &["/no/x"]);
+        assert!(advice.contains("[agents.x]"), "{advice}");
+        assert!(offers.iter().all(|offer| offer.program().is_none()));
+    }
+}

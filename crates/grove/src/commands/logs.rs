@@ -1,0 +1,232 @@
+//! `grove logs`
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use grove_agents::acp::shim_folder;
+use grove_core::{ChatId, Session, SessionId, SessionUri};
+use grove_shim::stderr_files;
+
+use super::{Failure, errand};
+use crate::background::find_host;
+use crate::cli::{Common, ConnectArgs, LogsArgs, Protocol, ServeArgs};
+use crate::connect::{Reach, choose, find_session, id_of};
+use crate::data_folder;
+use crate::settings::Settings;
+use crate::show::style::harmless;
+
+/// How much of a file is printed at most. No shim keeps more.
+const MOST_BYTES: u64 = 16 << 20;
+/// How often to look for more.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How much is read at once.
+const PIECE: usize = 64 << 10;
+
+pub(crate) fn run(common: &Common, args: &LogsArgs) -> Result<(), Failure> {
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    let session = find(common, &settings, &args.session)?;
+    let chat = ChatId::from(args.chat.as_deref().unwrap_or(Session::MAIN_CHAT));
+    let folder = shim_folder(&data_folder::agents_path(&settings.data_dir.value), &session, &chat);
+    let unreadable = || format!("the log in {} cannot be read", folder.display());
+    let (mut said, mut follower) = Follower::begin(&folder).with_context(unreadable)?;
+    if said.is_empty() {
+        let waits = if args.follow { "; waiting for it" } else { "" };
+        anstream::eprintln!("{}{waits}", nothing(&folder, &session));
+    }
+    said.drain(..beginning(&said, args.lines));
+    if !args.follow {
+        return print(&said).map(drop);
+    }
+    loop {
+        // Only whole lines, so that no letter is cut in two. One that is too long is printed as it comes.
+        let whole = match said.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => end + 1,
+            None if said.len() > PIECE => said.len(),
+            None => 0,
+        };
+        if !print(&said.drain(..whole).collect::<Vec<u8>>())? {
+            return Ok(());
+        }
+        if whole == 0 {
+            std::thread::sleep(PAUSE);
+        }
+        follower.read(&mut said).with_context(unreadable)?;
+    }
+}
+
+/// Where the newest so many lines begin.
+fn beginning(said: &[u8], lines: Option<usize>) -> usize {
+    let Some(lines) = lines else { return 0 };
+    let text = said.strip_suffix(b"\n").unwrap_or(said);
+    let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    match lines.checked_sub(1) {
+        None => said.len(),
+        Some(before) => ends.map(|(at, _)| at + 1).nth(before).unwrap_or(0),
+    }
+}
+
+/// Why there is nothing to print.
+fn nothing(folder: &Path, session: &SessionId) -> String {
+    match folder.is_dir() {
+        true => format!("the agent of {session} has said nothing on stderr"),
+        false => format!("the agent of {session} has no log: it has not run yet, or is no program of its own"),
+    }
+}
+
+/// The session that is meant. A host that is running knows all; else those count that have a folder.
+fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId, Failure> {
+    let asked = errand()?.block_on(async {
+        if !matches!(find_host(&settings.data_dir.value).await, Ok(Some(_))) {
+            return None;
+        }
+        let reach = Reach::new(common, &ConnectArgs { no_start: true, protocol: Protocol::Ahp }).ok()?;
+        let client = reach.ahp(None).await.ok()?;
+        Some(find_session(&client, wanted).await)
+    });
+    let uri = match asked {
+        Some(found) => found?,
+        None => choose(&in_folders(settings)?, wanted).map_err(Failure::NotFound)?,
+    };
+    // What is fit to be a session's id cannot lead anywhere else.
+    let id = SessionUri::from(format!("session:/{}", id_of(&uri))).id();
+    id.ok_or_else(|| anyhow!("{uri} is no session's address").into())
+}
+
+/// The sessions that have a folder, named as a host would.
+fn in_folders(settings: &Settings) -> Result<Vec<String>, Failure> {
+    let folder = settings.data_dir.value.join("session-state");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", folder.display()))?,
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    // A name with a `~` is a folder that was set aside.
+    Ok(names.filter(|name| !name.contains('~')).map(|name| format!("session:/{name}")).collect())
+}
+
+/// Prints what an agent said, without what would steer the terminal. Says whether anybody still reads.
+fn print(said: &[u8]) -> Result<bool, Failure> {
+    if said.is_empty() {
+        return Ok(true);
+    }
+    let text = String::from_utf8_lossy(said);
+    let plain = harmless(&anstream::adapter::strip_str(&text).to_string());
+    let end = if plain.ends_with('\n') { "" } else { "\n" };
+    let mut out = io::stdout().lock();
+    match write!(out, "{plain}{end}").and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads a log as it grows, and goes on with the next file when its place is taken.
+struct Follower {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Follower {
+    /// What was said until now, and whoever goes on from there.
+    fn begin(folder: &Path) -> io::Result<(Vec<u8>, Self)> {
+        let [path, older] = stderr_files(folder);
+        let mut file = open(&path)?;
+        let mut said = Vec::new();
+        if let Some(mut older) = open(&older)? {
+            // It may have become the older one just now.
+            let is_same = file.as_ref().map(|file| is_same(file, &older)).transpose()?.unwrap_or(false);
+            if !is_same {
+                read_end(&mut older, &mut said)?;
+            }
+        }
+        if let Some(file) = &mut file {
+            read_end(file, &mut said)?;
+        }
+        Ok((said, Self { path, file }))
+    }
+
+    /// Puts what is new behind what is there, at most a piece of it.
+    fn read(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            if file.take(PIECE as u64).read_to_end(into)? > 0 {
+                return Ok(());
+            }
+            let replaced = open(&self.path)?.map(|there| is_same(file, &there)).transpose()? != Some(true);
+            // What was written between the last look and the change of place comes first.
+            if !replaced || file.take(PIECE as u64).read_to_end(into)? > 0 {
+                return Ok(());
+            }
+        }
+        self.file = open(&self.path)?;
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_end(file: &mut File, into: &mut Vec<u8>) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;
+    file.take(MOST_BYTES).read_to_end(into).map(drop)
+}
+
+fn is_same(one: &File, other: &File) -> io::Result<bool> {
+    let (one, other) = (one.metadata()?, other.metadata()?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_lines_are_counted_from_the_end() {
+        let from = |text: &str, lines| text[beginning(text.as_bytes(), lines)..].to_owned();
+        for text in ["a\nb\nc\n", "a\nb\nc"] {
+            assert_eq!(from(text, None), text);
+            assert_eq!(from(text, Some(0)), "");
+            assert_eq!(from(text, Some(1)).trim_end(), "c");
+            assert_eq!(from(text, Some(2)).trim_end(), "b\nc");
+            assert_eq!(from(text, Some(99)), text);
+        }
+        assert_eq!((from("", Some(3)), from("\n\n", Some(1))), (String::new(), "\n".to_owned()));
+    }
+
+    #[test]
+    fn a_log_is_followed_over_the_change_of_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [log, older] = stderr_files(folder.path());
+        let (said, mut follower) = Follower::begin(folder.path()).unwrap();
+        assert_eq!(said, b"", "there is none yet");
+        let look = |follower: &mut Follower| {
+            let mut said = Vec::new();
+            for _ in 0..4 {
+                follower.read(&mut said).unwrap();
+            }
+            String::from_utf8(said).unwrap()
+        };
+        fs::write(&log, "one\n").unwrap();
+        assert_eq!(look(&mut follower), "one\n");
+        let mut file = fs::OpenOptions::new().append(true).open(&log).unwrap();
+        file.write_all(b"two\n").unwrap();
+        fs::rename(&log, &older).unwrap();
+        file.write_all(b"three\n").unwrap();
+        assert_eq!(look(&mut follower), "two\nthree\n");
+        fs::write(&log, "four\n").unwrap();
+        assert_eq!(look(&mut follower), "four\n");
+        let (said, mut late) = Follower::begin(folder.path()).unwrap();
+        assert_eq!(String::from_utf8(said).unwrap(), "one\ntwo\nthree\nfour\n");
+        assert_eq!(look(&mut late), "", "nothing is said twice");
+    }
+}

@@ -1,0 +1,187 @@
+//! Plans, changed files and what a turn took, as they stand in a terminal.
+
+use std::path::{Path, PathBuf};
+
+use grove_core::{Cost, PlanEntry, PlanStatus};
+use grove_wire::ahp::{FileEdit, FileEditDiffStats};
+
+use super::style::{bold, dim, green, harmless, red};
+use crate::talk::{Usage, one_line};
+
+/// How many changed files are listed; the others are counted.
+const MOST_EDITS: usize = 20;
+
+/// A plan as a checklist, a line for each step.
+pub(crate) fn plan(steps: &[PlanEntry]) -> Vec<String> {
+    let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
+    let head = format!("plan {}", dim(format!("({done} of {} done)", steps.len())));
+    let step = |step: &PlanEntry| {
+        let content = one_line(&harmless(&step.content));
+        match step.status {
+            PlanStatus::Completed => format!("  {} {}", green("✓"), dim(content)),
+            PlanStatus::InProgress => format!("  ▸ {}", bold(content)),
+            PlanStatus::Pending => format!("  · {content}"),
+        }
+    };
+    std::iter::once(head).chain(steps.iter().map(step)).collect()
+}
+
+/// The folder that the person is in, from which paths are the shortest.
+pub(crate) fn here() -> Option<PathBuf> {
+    std::env::current_dir().ok()
+}
+
+/// Changed files, a line for each. Those below `here` are named from there.
+pub(crate) fn edits<'a>(edits: impl ExactSizeIterator<Item = &'a FileEdit>, here: Option<&Path>) -> Vec<String> {
+    let more = edits.len().saturating_sub(MOST_EDITS);
+    let mut lines: Vec<String> = edits.take(MOST_EDITS).map(|edit| self::edit(edit, here)).collect();
+    if more > 0 {
+        lines.push(format!("  {}", dim(format!("… and {more} more files"))));
+    }
+    lines
+}
+
+fn edit(edit: &FileEdit, here: Option<&Path>) -> String {
+    let (uri, what) = match (&edit.before, &edit.after) {
+        (None, Some(after)) => (after.uri.as_str(), " (new)"),
+        (Some(before), None) => (before.uri.as_str(), " (removed)"),
+        (Some(_), Some(after)) => (after.uri.as_str(), ""),
+        (None, None) => ("a file", ""),
+    };
+    let path = grove_work::local_path(uri).ok();
+    let path = path.as_deref().map(|path| here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path));
+    let name = path.map_or_else(|| uri.to_owned(), |path| path.display().to_string());
+    let counts = edit.diff.as_ref().map(|FileEditDiffStats { added, removed }| {
+        let (added, removed) = (added.unwrap_or_default(), removed.unwrap_or_default());
+        format!(" {} {}", green(format!("+{added}")), red(format!("-{removed}")))
+    });
+    format!("  {}{}{what}", harmless(&name).replace('\n', " "), counts.unwrap_or_default())
+}
+
+/// What a turn took, where anything is known of it.
+pub(crate) fn usage(usage: &Usage<'_>) -> Option<String> {
+    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), tokens);
+    let both = usage.output.map(|output| format!("{} → {} tokens", count(usage.input), tokens(output)));
+    let context = usage.context().map(|context| format!("{} of {}", tokens(context.used), tokens(context.size)));
+    let facts: Vec<String> = [both, context, usage.cost().map(|cost| money(&cost))].into_iter().flatten().collect();
+    Some(facts.join(" · ")).filter(|facts| !facts.is_empty())
+}
+
+/// A number of tokens, to three figures.
+fn tokens(count: u64) -> String {
+    // Past 2^53 a float is a little off, and so are three figures.
+    let (value, unit) = match count {
+        0..1_000 => return count.to_string(),
+        // What would be rounded to 1000k is 1M.
+        1_000..999_500 => (count as f64 / 1e3, "k"),
+        999_500.. => (count as f64 / 1e6, "M"),
+    };
+    let decimals = if value < 9.995 {
+        2
+    } else if value < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{}{unit}", without_zeros(&format!("{value:.decimals$}")))
+}
+
+/// An amount of money, with the figures that say something however small it is.
+fn money(cost: &Cost) -> String {
+    let amount = cost.amount.as_f64().unwrap_or_default();
+    // Two figures that are not zero, within reason.
+    let decimals = (3..12).find(|decimals| amount.abs() * 10f64.powi(*decimals) >= 10.0);
+    let figures = match decimals.and_then(|decimals| usize::try_from(decimals).ok()) {
+        Some(decimals) if amount.abs() < 0.01 => without_zeros(&format!("{amount:.decimals$}")).to_owned(),
+        Some(_) | None => format!("{amount:.2}"),
+    };
+    format!("{figures} {}", harmless(&cost.currency)).trim_end().to_owned()
+}
+
+fn without_zeros(figures: &str) -> &str {
+    if figures.contains('.') { figures.trim_end_matches('0').trim_end_matches('.') } else { figures }
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_core::PlanPriority;
+    use grove_wire::ahp::{FileEditSide, Object};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Without colours, as `anstream` writes it where there are none.
+    fn plain(lines: &[String]) -> Vec<String> {
+        lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+    }
+
+    #[test]
+    fn a_plan_is_a_checklist() {
+        let step =
+            |content: &str, status| PlanEntry { content: content.into(), priority: PlanPriority::Medium, status };
+        let steps = [
+            step("look", PlanStatus::Completed),
+            step("change\n\x1b[2Jit", PlanStatus::InProgress),
+            step("test", PlanStatus::Pending),
+        ];
+        let expected = ["plan (1 of 3 done)", "  ✓ look", "  ▸ change [2Jit", "  · test"];
+        assert_eq!(plain(&plan(&steps)), expected);
+    }
+
+    fn side(uri: &str) -> Option<FileEditSide> {
+        Some(FileEditSide { uri: uri.to_owned(), ..FileEditSide::default() })
+    }
+
+    #[test]
+    fn changed_files_are_named_from_here_and_counted() {
+        let diff = Some(FileEditDiffStats { added: Some(3), removed: None });
+        let given = [
+            FileEdit { before: side("file:///w/a%20b.rs"), after: side("file:///w/a%20b.rs"), diff: diff.clone() },
+            FileEdit { before: None, after: side("file:///elsewhere/new.rs"), diff },
+            FileEdit { before: side("other:/x"), after: None, diff: None },
+        ];
+        let lines = plain(&edits(given.iter(), Some(Path::new("/w"))));
+        assert_eq!(lines, ["  a b.rs +3 -0", "  /elsewhere/new.rs +3 -0 (new)", "  other:/x (removed)"]);
+    }
+
+    #[test]
+    fn many_changed_files_are_counted_rather_than_listed() {
+        let given = vec![FileEdit { after: side("file:///a"), ..FileEdit::default() }; 50];
+        let lines = plain(&edits(given.iter(), None));
+        assert_eq!(lines.len(), MOST_EDITS + 1);
+        assert_eq!(lines[MOST_EDITS], "  … and 30 more files");
+    }
+
+    #[test]
+    fn what_a_turn_took_is_a_line_where_it_is_known() {
+        let meta = json!({"context": {"used": 12_345, "size": 128_000}, "cost": {"amount": 0.4213, "currency": "USD"}});
+        let meta = meta.as_object().cloned();
+        let of = |input, output, meta: Option<&Object>| usage(&Usage { input, output, meta });
+        let whole = "12.3k → 678 tokens · 12.3k of 128k · 0.42 USD";
+        assert_eq!(of(Some(12_345), Some(678), meta.as_ref()).as_deref(), Some(whole));
+        assert_eq!(of(None, Some(5), None).as_deref(), Some("? → 5 tokens"));
+        assert_eq!(of(Some(3), None, None), None);
+        let odd = json!({"context": 7, "cost": {"amount": "much"}}).as_object().cloned();
+        assert_eq!(of(None, None, odd.as_ref()), None, "what cannot be read is left out");
+    }
+
+    #[test]
+    fn numbers_have_the_figures_that_say_something() {
+        for (count, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1k"),
+            (9_996, "10k"),
+            (128_000, "128k"),
+            (999_499, "999k"),
+            (999_500, "1M"),
+            (1_234_567, "1.23M"),
+        ] {
+            assert_eq!(tokens(count), text);
+        }
+        for (amount, text) in [(json!(0), "0.00 USD"), (json!(12), "12.00 USD"), (json!(0.00042), "0.00042 USD")] {
+            let cost = Cost { amount: serde_json::from_value(amount).unwrap(), currency: "USD".to_owned() };
+            assert_eq!(money(&cost), text);
+        }
+    }
+}

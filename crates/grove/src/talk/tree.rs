@@ -1,0 +1,126 @@
+//! A chat's tree, in whichever protocol: what Grove adds to them is the same in each.
+
+use anyhow::anyhow;
+use grove_client::{Ahp, Client, RequestError, V1};
+use grove_wire::x_grove::{
+    LabelParams, LabelResult, Method, NavigateParams, NavigateResult, TreeParams, TreeResult, TreeRow,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cli::{Protocol, TreeOfArgs};
+use crate::commands::Failure;
+use crate::connect::{Reach, find_session, id_of};
+
+/// How many rows are fetched at once.
+const PAGE: usize = 2_000;
+
+#[derive(Debug)]
+pub(crate) struct Tree {
+    session: String,
+    /// The session, or the chat that is meant.
+    channel: String,
+    client: AnyClient,
+}
+
+#[derive(Debug)]
+enum AnyClient {
+    Ahp(Client<Ahp>),
+    V1(Client<V1>),
+}
+
+/// Params with what they are about.
+#[derive(Serialize)]
+struct About<'a, P> {
+    channel: &'a str,
+    #[serde(flatten)]
+    params: &'a P,
+}
+
+impl Tree {
+    /// Connects, and finds the session and chat that somebody means.
+    pub(crate) async fn find(reach: &Reach, session: &str, args: &TreeOfArgs) -> Result<Self, Failure> {
+        match args.connect.protocol {
+            Protocol::Ahp => {
+                let client = reach.ahp(None).await?;
+                let session = find_session(&client, session).await?;
+                let channel = match args.chat.as_deref() {
+                    Some(chat) => find_chat(&client, &session, chat).await?,
+                    None => session.clone(),
+                };
+                Ok(Self { session, channel, client: AnyClient::Ahp(client) })
+            }
+            Protocol::V1 => {
+                if args.chat.is_some() {
+                    return Err(anyhow!("version 1 knows the main chat alone: leave out --protocol v1").into());
+                }
+                let client = reach.v1(None).await?;
+                let session = find_session(&client, session).await?;
+                Ok(Self { channel: session.clone(), session, client: AnyClient::V1(client) })
+            }
+        }
+    }
+
+    /// The URI of the session.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// All rows, in the host's order.
+    pub(crate) async fn rows(&self, filter: &str, search: Option<&str>) -> Result<Vec<TreeRow>, Failure> {
+        let mut params = TreeParams {
+            filter: Some(filter.to_owned()),
+            search: search.map(ToOwned::to_owned),
+            cursor: None,
+            limit: Some(PAGE),
+        };
+        let mut rows = Vec::new();
+        loop {
+            let page: TreeResult = self.ask(Method::Tree, &params).await?;
+            // A page without rows brings nobody further.
+            params.cursor = page.next_cursor.filter(|_| !page.rows.is_empty());
+            rows.extend(page.rows);
+            if params.cursor.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Moves the leaf.
+    pub(crate) async fn navigate(&self, params: &NavigateParams) -> Result<NavigateResult, Failure> {
+        self.ask(Method::Navigate, params).await
+    }
+
+    /// Names an entry, or takes its name away.
+    pub(crate) async fn label(&self, params: &LabelParams) -> Result<LabelResult, Failure> {
+        self.ask(Method::Label, params).await
+    }
+
+    async fn ask<R: DeserializeOwned>(&self, method: Method, params: &(impl Serialize + Sync)) -> Result<R, Failure> {
+        let params = About { channel: &self.channel, params };
+        let answer = match &self.client {
+            AnyClient::Ahp(client) => client.request_raw(method.as_str(), &params).await,
+            AnyClient::V1(client) => client.request_raw(method.as_str(), &params).await,
+        };
+        answer.map_err(|error| match error {
+            // The host says what is the matter and what to do; how it was asked is no help.
+            RequestError::Refused { error, .. } => anyhow!(error.message).into(),
+            error => error.into(),
+        })
+    }
+}
+
+/// The URI of a session's chat, by its URI or by a word of it.
+async fn find_chat(client: &Client<Ahp>, session: &str, wanted: &str) -> Result<String, Failure> {
+    let subscription = client.subscribe(session).await?;
+    let chats: Vec<String> = subscription.read(|state| {
+        let chats = state.session().map(|session| session.chats.as_slice()).unwrap_or_default();
+        chats.iter().map(|chat| chat.resource.clone()).collect()
+    });
+    let words = |chat: &str| chat.split_once(':').is_some_and(|(_, rest)| rest.split('/').any(|word| word == wanted));
+    let is_meant = |chat: &&String| *chat == wanted || (!wanted.is_empty() && words(chat));
+    chats.iter().find(is_meant).cloned().ok_or_else(|| {
+        let (session, chats) = (id_of(session), chats.join(", "));
+        Failure::NotFound(format!("there is no chat {wanted:?} in {session}: there are {chats}"))
+    })
+}

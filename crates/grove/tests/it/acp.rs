@@ -1,0 +1,228 @@
+//! Agents that speak ACP, behind the real host, as clients see them. The agent is the scripted one of the test kit: its
+//! character is what a test is about, and its prompts say what it does.
+
+mod asks;
+mod flood;
+mod life;
+mod places;
+mod quirks;
+mod restarts;
+mod settings;
+mod shows;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_agents::acp::{Fleet, FleetOptions, NoDocuments};
+use grove_shim::{ShimLimits, ShimProgram};
+use grove_testkit::acp::{CHARACTER, Character, agent_program, prompt};
+use grove_testkit::ahp::{Client, markdown};
+use grove_wire::ahp::{Method, ResponsePart, ToolCallState, Turn, TurnState};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// The session that most tests have, and its name.
+const SESSION: &str = "mine:/s";
+const ID: &str = "s";
+/// How long an agent may take to end when a test is over.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// A host with an agent `mine`. Nothing of it is left behind when this is dropped, not even by a test that failed.
+struct Stage {
+    place: Place,
+    /// There is none for a moment, while it is restarted.
+    host: Option<Host>,
+    args: Vec<String>,
+}
+
+impl Stage {
+    /// The agent keeps its sessions in a store, so that another process of it knows them.
+    fn new(character: Character) -> Self {
+        Self::with(character, &[])
+    }
+
+    fn with(character: Character, args: &[&str]) -> Self {
+        Self::with_env(character, &[], args)
+    }
+
+    /// The agent has these variables, too.
+    fn with_env(character: Character, env: &[(&str, &str)], args: &[&str]) -> Self {
+        let place = Place::new();
+        let store = character.store.clone().unwrap_or_else(|| place.path("store"));
+        let character = Character { store: Some(store), ..character };
+        let more: String = env.iter().map(|(name, value)| format!(", {name} = {value:?}")).collect();
+        let toml = format!(
+            "[agents.mine]\ncommand = [{:?}]\nenv = {{ {CHARACTER} = {:?}{more} }}\n",
+            agent_program(),
+            character.to_json()
+        );
+        place.write("home/.config/grove/grove.toml", toml);
+        std::fs::create_dir(place.path("work")).unwrap();
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let host = Some(serve(&place, &args));
+        Self { place, host, args }
+    }
+
+    fn host(&self) -> &Host {
+        self.host.as_ref().unwrap()
+    }
+
+    /// Ends the host as it wishes to be ended, and starts another on its data.
+    fn restart(&mut self) {
+        self.host.take().unwrap().stop();
+        self.host = Some(serve(&self.place, &self.args));
+    }
+
+    /// The same with `kill -9`.
+    fn kill_and_restart(&mut self) {
+        self.host.take().unwrap().kill();
+        self.host = Some(serve(&self.place, &self.args));
+    }
+
+    /// Where the sessions work.
+    fn work(&self, name: &str) -> PathBuf {
+        self.place.path("work").join(name)
+    }
+
+    /// A client with [`SESSION`] made and followed, and its chat.
+    async fn begin(&self) -> (Client, String) {
+        let mut client = self.host().ahp("a").await;
+        let chat = self.session(&mut client, SESSION).await;
+        (client, chat)
+    }
+
+    /// Makes a session that works in the usual folder, and gives its chat.
+    async fn session(&self, client: &mut Client, uri: &str) -> String {
+        let folder = file_uri(&self.place.path("work"));
+        client.get(Method::CreateSession, json!({"channel": uri, "workingDirectories": [folder]})).await;
+        client.follow(uri).await
+    }
+
+    /// What a client that has just come sees of a turn.
+    async fn seen_anew(&self, chat: &str, turn: &str) -> Turn {
+        let mut fresh = self.host().ahp_connect("somebody-who-just-came").await;
+        fresh.initialize(&[chat]).await;
+        fresh.turn_end(chat, turn).await
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Agents outlive a host that is killed: they are ended as the next host would end them.
+        drop(self.host.take());
+        let fleet = Fleet::new(FleetOptions {
+            folder: self.place.data().join("agents"),
+            shim: ShimProgram { program: PathBuf::new(), args: Vec::new() },
+            shim_limits: ShimLimits { grace: GRACE, ..ShimLimits::default() },
+            processes: 1,
+            idle: GRACE,
+            patience: GRACE,
+            capture: None,
+            private: Vec::new(),
+            documents: Arc::new(NoDocuments),
+        });
+        // A test's own runtime cannot be waited in.
+        let sweeping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map(|runtime| runtime.block_on(fleet.sweep(&[])))
+        });
+        sweeping.join().ok();
+    }
+}
+
+fn serve(place: &Place, args: &[String]) -> Host {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = place.serve_command(&args);
+    // Commands of agents are looked for there, and no agent of whoever runs the tests is.
+    command.env("PATH", "/usr/bin:/bin");
+    place.start(command)
+}
+
+/// Starts a turn that makes the agent do these steps.
+async fn start(client: &mut Client, chat: &str, turn: &str, steps: &Value) {
+    client.start_turn(chat, turn, &prompt(steps)).await;
+}
+
+/// The same to the turn's end.
+async fn run(client: &mut Client, chat: &str, turn: &str, steps: Value) -> Turn {
+    start(client, chat, turn, &steps).await;
+    client.turn_end(chat, turn).await
+}
+
+/// Runs a turn that must complete, and gives what the agent said.
+async fn said(client: &mut Client, chat: &str, turn: &str, steps: Value) -> String {
+    let turn = run(client, chat, turn, steps).await;
+    assert_eq!(turn.state, TurnState::Complete, "{turn:#?}");
+    markdown(&turn.response_parts)
+}
+
+/// What the agent has said so far in the turn that runs.
+fn streamed(client: &Client, chat: &str) -> String {
+    client.chat(chat).active_turn.as_ref().map(|turn| markdown(&turn.response_parts)).unwrap_or_default()
+}
+
+/// The tool calls of a turn, as they travel.
+fn calls(turn: &Turn) -> Vec<Value> {
+    let calls = turn.response_parts.iter().filter_map(|part| match part {
+        ResponsePart::ToolCall(part) => Some(serde_json::to_value(&part.tool_call).unwrap()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The parts of a turn that are of a kind, as they travel.
+fn parts(turn: &Turn, kind: &str) -> Vec<Value> {
+    let parts = turn.response_parts.iter().map(|part| serde_json::to_value(part).unwrap());
+    parts.filter(|part| part["kind"] == kind).collect()
+}
+
+/// The call that waits for a person, once all is said of what is asked.
+async fn asked(client: &mut Client, chat: &str) -> Value {
+    let asked = |call: &ToolCallState| matches!(call, ToolCallState::PendingConfirmation(call) if call.confirmation_title.is_some());
+    serde_json::to_value(client.call_that(chat, asked).await).unwrap()
+}
+
+/// Dispatches what must be accepted.
+async fn accepted(client: &mut Client, channel: &str, action: Value) {
+    let seq = client.dispatch(channel, action).await;
+    let answered = client.answer_to(seq).await;
+    assert_eq!(answered.rejection_reason, None, "{}", answered.action);
+}
+
+async fn cancel(client: &mut Client, chat: &str, turn: &str) {
+    accepted(client, chat, json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1})).await;
+}
+
+/// Answers a call that waits.
+async fn answer(client: &mut Client, chat: &str, turn: &str, call: &Value, option: &str) {
+    let approved = option.starts_with("allow");
+    let mut action = json!({
+        "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call["toolCallId"], "approved": approved,
+        "selectedOptionId": option,
+    });
+    if approved {
+        action["confirmed"] = json!("user-action");
+    } else {
+        action["reason"] = json!("denied");
+    }
+    accepted(client, chat, action).await;
+}
+
+/// What is known of the session beside what is said in it.
+fn meta(client: &Client, uri: &str, name: &str) -> Value {
+    client.session(uri).meta.as_ref().and_then(|meta| meta.get(name)).cloned().unwrap_or_default()
+}
+
+/// What stands behind a word in what an agent said, up to the end of the line.
+fn after<'a>(text: &'a str, word: &str) -> &'a str {
+    let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("no {word} in {text:?}"));
+    rest.lines().next().unwrap_or_default().trim()
+}
+
+/// Whether a process is there and not only waited for.
+fn is_alive(id: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{id}/stat"))
+        .is_ok_and(|stat| !stat[stat.rfind(')').unwrap()..].starts_with(") Z"))
+}

@@ -1,0 +1,129 @@
+//! What agents ask, who answers, and what is remembered of it.
+
+use grove_testkit::acp::{Can, Character};
+use grove_testkit::ahp::markdown;
+use grove_wire::ahp::TurnState;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The question that the session waits for, as a client sees it.
+async fn question(client: &mut Client) -> Value {
+    client.until(|client| client.session(SESSION).input_needed.is_some()).await;
+    let needed = serde_json::to_value(client.session(SESSION).input_needed.as_ref().unwrap()).unwrap();
+    needed[0]["request"].clone()
+}
+
+#[tokio::test]
+async fn an_elicitation_is_a_question_that_any_client_answers() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let mut other = stage.host().ahp_connect("b").await;
+    other.initialize(&[SESSION, &chat]).await;
+    let schema = json!({
+        "type": "object", "required": ["name", "size"],
+        "properties": {
+            "name": {"type": "string", "title": "Name", "description": "Whose is it?"},
+            "size": {"type": "integer", "minimum": 1, "maximum": 9},
+            "colour": {"type": "string", "enum": ["red", "blue"], "enumNames": ["Red", "Blue"]},
+            "sure": {"type": "boolean", "default": true},
+        },
+    });
+    let elicit = json!({"mode": "form", "message": "Tell me", "requestedSchema": schema});
+    start(&mut client, &chat, "t", &json!([{"elicit": elicit}, "complaints"])).await;
+    let asked = question(&mut other).await;
+    let kinds: Vec<_> = asked["questions"].as_array().unwrap().iter().map(|q| (&q["id"], &q["kind"])).collect();
+    assert_eq!(kinds.len(), 4, "{asked}");
+    for (id, kind) in [("name", "text"), ("size", "integer"), ("colour", "single-select"), ("sure", "boolean")] {
+        assert!(kinds.contains(&(&json!(id), &json!(kind))), "no {id} of kind {kind} in {asked}");
+    }
+    assert_eq!(asked["message"], "Tell me");
+    let submitted = |kind: &str, value: Value| json!({"state": "submitted", "value": {"kind": kind, "value": value}});
+    let mut answered = json!({
+        "type": "chat/inputCompleted", "requestId": asked["id"], "response": "accept",
+        "answers": {"name": submitted("text", json!("Ada"))},
+    });
+    let reason = other.rejected(&chat, answered.clone()).await;
+    assert!(reason.contains("size"), "{reason}");
+    answered["answers"]["size"] = submitted("number", json!(7));
+    answered["answers"]["colour"] = submitted("selected", json!("blue"));
+    accepted(&mut other, &chat, answered).await;
+    let told = markdown(&client.turn_end(&chat, "t").await.response_parts);
+    let heard: Value = serde_json::from_str(after(&told, "elicitation: ")).unwrap();
+    assert_eq!(heard, json!({"action": "accept", "content": {"name": "Ada", "size": 7, "colour": "blue"}}));
+    assert!(told.contains("complaints: none"), "{told}");
+
+    for response in ["decline", "cancel"] {
+        other.until(|other| other.session(SESSION).input_needed.is_none()).await;
+        start(&mut client, &chat, response, &json!([{"elicit": elicit}, "complaints"])).await;
+        let asked = question(&mut other).await;
+        let no = json!({"type": "chat/inputCompleted", "requestId": asked["id"], "response": response});
+        accepted(&mut other, &chat, no).await;
+        let told = markdown(&client.turn_end(&chat, response).await.response_parts);
+        assert!(told.contains(&format!("{{\"action\":{response:?}}}")) && told.contains("complaints: none"), "{told}");
+    }
+    client.must_agree_on_all().await;
+    other.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn a_no_reaches_the_agent_as_one_of_its_own_answers() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let steps = json!([
+        {"ask": {"tool_call": {"toolCallId": "c", "title": "rm x", "kind": "delete"}}},
+        {"tool_update": {"toolCallId": "c", "status": "failed"}},
+        "complaints",
+    ]);
+    start(&mut client, &chat, "t", &steps).await;
+    let call = asked(&mut client, &chat).await;
+    let labels: Vec<&Value> = call["options"].as_array().unwrap().iter().map(|option| &option["label"]).collect();
+    assert_eq!(labels, ["allow once", "allow always", "reject once", "reject always"], "its own words");
+    answer(&mut client, &chat, "t", &call, "reject_once").await;
+    let ended = client.turn_end(&chat, "t").await;
+    assert_eq!(markdown(&ended.response_parts), "permission: reject_once\ncomplaints: none\n");
+    let call = &calls(&ended)[0];
+    assert_eq!((&call["status"], &call["reason"]), (&json!("cancelled"), &json!("denied")));
+
+    // A turn that is cancelled takes its question along, and the agent is told so.
+    start(&mut client, &chat, "u", &steps).await;
+    asked(&mut client, &chat).await;
+    cancel(&mut client, &chat, "u").await;
+    let ended = client.turn_end(&chat, "u").await;
+    assert_eq!((ended.state, &calls(&ended)[0]["status"]), (TurnState::Cancelled, &json!("cancelled")));
+    client.until(|client| client.session(SESSION).input_needed.is_none()).await;
+    assert_eq!(said(&mut client, &chat, "v", json!(["complaints"])).await, "complaints: none\n");
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn what_was_allowed_for_good_is_not_asked_again_by_an_agent_that_forgot_it() {
+    let mut stage = Stage::new(Character { can: Can::NOTHING, ..Character::default() });
+    let (mut client, chat) = stage.begin().await;
+    let tool = |title: &str| json!([{"tool": {"title": title, "output": "made it", "ask": true}}, "complaints"]);
+    start(&mut client, &chat, "t1", &tool("touch x")).await;
+    let call = asked(&mut client, &chat).await;
+    answer(&mut client, &chat, "t1", &call, "allow_always").await;
+    client.turn_end(&chat, "t1").await;
+    let known = meta(&client, SESSION, "remembered");
+    assert_eq!((&known[0]["about"], &known[0]["option"]["id"]), (&json!("touch x"), &json!("allow_always")));
+
+    // Once another process of the agent asks, once another process under another host.
+    run(&mut client, &chat, "t2", json!([{"crash": {"code": 1}}])).await;
+    for turn in ["t3", "t4"] {
+        let ended = run(&mut client, &chat, turn, tool("touch x")).await;
+        assert_eq!(ended.state, TurnState::Complete, "{ended:#?}");
+        let call = &calls(&ended)[0];
+        assert_eq!((&call["confirmed"], &call["status"]), (&json!("setting"), &json!("completed")), "{turn}: {call}");
+        assert_eq!(call["selectedOption"]["id"], "allow_always", "{turn}");
+        assert!(markdown(&ended.response_parts).ends_with("complaints: none\n"), "{turn}");
+        stage.restart();
+        stage.host().ahp_reconnect(&mut client).await;
+    }
+    // Something else is asked, whatever it resembles.
+    start(&mut client, &chat, "t5", &tool("touch xy")).await;
+    let call = asked(&mut client, &chat).await;
+    answer(&mut client, &chat, "t5", &call, "allow_once").await;
+    client.turn_end(&chat, "t5").await;
+    client.must_agree_on_all().await;
+}

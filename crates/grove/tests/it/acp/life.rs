@@ -1,0 +1,218 @@
+//! How long agents live, and what a person sees when one of them does not do what it should.
+
+use std::time::Instant;
+
+use grove_testkit::acp::Character;
+use grove_testkit::ahp::markdown;
+use grove_wire::ahp::{ActiveTurn, ROOT, TurnState};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What an agent has left in its group, and the agent itself.
+async fn processes(client: &mut Client, chat: &str) -> [String; 2] {
+    let told = said(client, chat, "spawns", json!([{"spawn": {"seconds": 600, "holds_stdout": true}}])).await;
+    let left = after(&told, "spawned: ").to_owned();
+    let stat = std::fs::read_to_string(format!("/proc/{left}/stat")).unwrap();
+    let parent = stat[stat.rfind(')').unwrap()..].split(' ').nth(2).unwrap().to_owned();
+    [left, parent]
+}
+
+async fn until_gone(processes: &[String]) {
+    let deadline = Deadline::new("the agent is still there");
+    while processes.iter().any(|process| is_alive(process)) {
+        deadline.check();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+// Quirk 7.
+#[tokio::test]
+async fn an_agent_that_ignores_its_closed_stdin_is_gone_after_its_session() {
+    let stage = Stage::new(Character { ignores_stdin_close: true, ..Character::default() });
+    let (mut client, chat) = stage.begin().await;
+    let processes = processes(&mut client, &chat).await;
+    assert!(processes.iter().all(|process| is_alive(process)), "{processes:?}");
+    client.get(Method::DisposeSession, json!({"channel": SESSION})).await;
+    until_gone(&processes).await;
+    let deadline = Deadline::new("the agent's folder is still there");
+    while std::fs::read_dir(stage.place.data().join("agents")).is_ok_and(|found| found.count() > 0) {
+        deadline.check();
+    }
+}
+
+// Quirk 7.
+#[tokio::test]
+async fn an_agent_that_ignores_its_closed_stdin_is_gone_when_nobody_needs_it_and_comes_back() {
+    let stage = Stage::with(Character { ignores_stdin_close: true, ..Character::default() }, &["--agent-idle", "1"]);
+    let (mut client, chat) = stage.begin().await;
+    until_gone(&processes(&mut client, &chat).await).await;
+    let told = said(&mut client, &chat, "again", json!(["echo_history", "complaints"])).await;
+    assert!(told.contains("agent: spawned: ") && told.contains("complaints: none"), "{told}");
+    client.must_agree_on_all().await;
+}
+
+// Quirk 8.
+#[tokio::test]
+async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_be_cancelled_at_once() {
+    let stage = Stage::new(Character { retries_for: 600_000, ..Character::default() });
+    let (mut client, chat) = stage.begin().await;
+    let mut other = stage.host().ahp_connect("b").await;
+    other.initialize(&[SESSION, &chat]).await;
+    let fails = json!({"code": -32603, "message": "no model", "data": null});
+    start(&mut client, &chat, "t", &json!([{"say": "trying"}, {"fail": fails}])).await;
+    client.until(|client| client.chat(&chat).activity.is_some()).await;
+    let words = client.chat(&chat).activity.clone().unwrap();
+    assert!(words.starts_with("no word from the agent for 15 s"), "{words}");
+    client.must_agree_on_all().await;
+
+    // Whoever looks on may end it.
+    let since = Instant::now();
+    cancel(&mut other, &chat, "t").await;
+    let ended = client.turn_end(&chat, "t").await;
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    assert_eq!((ended.state, markdown(&ended.response_parts).as_str()), (TurnState::Cancelled, "trying"));
+    client.until(|client| client.chat(&chat).activity.is_none()).await;
+    assert_eq!(said(&mut client, &chat, "u", json!([{"say": "back"}, "complaints"])).await, "backcomplaints: none\n");
+    assert!(since.elapsed() < Duration::from_secs(5), "the next turn waits for nothing: {:?}", since.elapsed());
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_says_why_in_its_turn() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let fails = json!({"code": -32603, "message": "no model", "data": {"details": "out of quota"}});
+    let ended = run(&mut client, &chat, "t", json!([{"say": "so far"}, {"fail": fails}])).await;
+    assert_eq!((ended.state, markdown(&ended.response_parts).as_str()), (TurnState::Error, "so far"));
+    let error = parts(&ended, "error")[0]["error"]["message"].clone();
+    assert!(error.as_str().unwrap().contains("no model"), "{error}");
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn a_crash_ends_the_turn_with_the_last_words_and_the_next_prompt_goes_on() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let mut old = stage.host().client("v1").await;
+    old.subscribe(SESSION).await.unwrap();
+    said(&mut client, &chat, "t1", json!([{"say": "remember me"}])).await;
+    let lines: Vec<Value> = (1..=8).map(|n| json!({"stderr": format!("line {n}")})).collect();
+    let tool = json!({"toolCallId": "c", "title": "sleep", "status": "in_progress", "rawInput": {"command": "sleep"}});
+    let steps =
+        [vec![json!({"say": "before"}), json!({"tool_call": tool})], lines, vec![json!({"crash": {"code": 7}})]];
+    let ended = run(&mut client, &chat, "t2", json!(steps.concat())).await;
+    assert_eq!((ended.state, markdown(&ended.response_parts).as_str()), (TurnState::Error, "before"));
+    let error = parts(&ended, "error")[0]["error"].clone();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("code 7") && message.ends_with("line 4\nline 5\nline 6\nline 7\nline 8"), "{message}");
+    assert!(!message.contains("line 3"), "{message}");
+    assert_eq!(calls(&ended)[0]["status"], "cancelled", "what it did not end is not left running");
+    assert_eq!(old.turn_end(SESSION, "t2").await.error.unwrap().message, message);
+
+    let signalled = run(&mut client, &chat, "t3", json!([{"crash": {"signal": 9}}])).await;
+    assert_eq!(signalled.state, TurnState::Error);
+    let told = said(&mut client, &chat, "t4", json!(["echo_history"])).await;
+    assert!(told.contains("agent: remember me"), "{told}");
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn a_second_session_waits_where_one_agent_may_run_and_says_so() {
+    let stage = Stage::with(Character::default(), &["--max-agents", "1"]);
+    let mut client = stage.host().ahp("a").await;
+    let first = stage.session(&mut client, "mine:/first").await;
+    let second = stage.session(&mut client, "mine:/second").await;
+    start(&mut client, &first, "t", &json!([{"say": "here"}, "hang"])).await;
+    client.until(|client| streamed(client, &first) == "here").await;
+    start(&mut client, &second, "t", &json!([{"say": "there"}])).await;
+    let has_parts = |turn: &ActiveTurn| !turn.response_parts.is_empty();
+    client.until(|client| client.chat(&second).active_turn.as_ref().is_some_and(has_parts)).await;
+    let notice = serde_json::to_value(&client.active(&second).response_parts[0]).unwrap();
+    assert_eq!(notice["kind"], "systemNotification");
+    assert!(notice["content"].as_str().unwrap().contains("as many as may"), "{notice}");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    client.barrier().await;
+    assert_eq!(client.active(&second).response_parts.len(), 1, "it waits");
+    cancel(&mut client, &first, "t").await;
+    let ended = client.turn_end(&second, "t").await;
+    assert_eq!((ended.state, markdown(&ended.response_parts).as_str()), (TurnState::Complete, "there"));
+    // The other one comes back as well.
+    let told = said(&mut client, &first, "u", json!(["echo_history"])).await;
+    assert!(told.contains("agent: here"), "{told}");
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn whoever_begins_second_in_a_folder_is_warned() {
+    let stage = Stage::new(Character::default());
+    let mut client = stage.host().ahp("a").await;
+    let mut chats = Vec::new();
+    for uri in ["mine:/first", "mine:/second"] {
+        let chat = stage.session(&mut client, uri).await;
+        said(&mut client, &chat, "t1", json!([{"say": "hello"}])).await;
+        chats.push(chat);
+    }
+    client.until(|client| meta(client, "mine:/second", "warnings") != Value::Null).await;
+    let warning = meta(&client, "mine:/second", "warnings")[0].as_str().unwrap().to_owned();
+    assert!(warning.contains("mine:/first") && warning.contains("/work"), "{warning}");
+    assert_eq!(meta(&client, "mine:/first", "warnings"), Value::Null);
+    client.must_agree_on_all().await;
+    // Nothing is forbidden, and the warning goes with its reason.
+    client.get(Method::DisposeSession, json!({"channel": "mine:/first"})).await;
+    client.states.remove("mine:/first");
+    client.states.remove(&chats[0]);
+    said(&mut client, &chats[1], "t2", json!([{"say": "alone"}])).await;
+    assert_eq!(meta(&client, "mine:/second", "warnings"), Value::Null);
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_says_on_stderr_is_in_its_log_and_frames_are_written_without_secrets() {
+    let frames = tempfile::tempdir().unwrap();
+    let file = frames.path().join("frames.jsonl");
+    let args = ["--log-agent-frames", file.to_str().unwrap()];
+    let secret = "a-long-and-secret-value";
+    let mut stage = Stage::with_env(Character::default(), &[("MINE_VALUE", secret)], &args);
+    let (mut client, chat) = stage.begin().await;
+    let terminal = json!({"command": "true", "args": [], "env": [{"name": "OTHER", "value": "another-secret"}]});
+    let steps = json!([
+        {"stderr": "something is odd"}, {"env": "MINE_VALUE"}, {"say": "authorization: Bearer abcdefghijklmnop"},
+        {"terminal": {"create": terminal}}, {"say": "as plain as this"},
+    ]);
+    let told = said(&mut client, &chat, "t", steps).await;
+    assert!(told.contains(secret), "clients see what their agent says: {told}");
+    let deadline = Deadline::new("the log is empty");
+    while !stage.place.run(&["logs", ID]).stdout.contains("something is odd") {
+        deadline.check();
+    }
+    client.get(Method::DisposeSession, json!({"channel": SESSION})).await;
+    // What is still to be written is written when the host stops.
+    stage.restart();
+    let written = std::fs::read_to_string(&file).unwrap();
+    for left_out in [secret, "abcdefghijklmnop"] {
+        assert!(!written.contains(left_out), "{left_out} is in the file");
+    }
+    let lines: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ways = |way: &str, words: &str| {
+        lines.iter().any(|line| line["dir"] == way && line["session"] == ID && line["msg"].to_string().contains(words))
+    };
+    assert!(ways("c->a", "session/prompt") && ways("a->c", "as plain as this"), "{written}");
+    let created = lines.iter().find(|line| line["msg"]["method"] == "terminal/create").unwrap();
+    assert!(!created.to_string().contains("another-secret"), "{created}");
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_start_says_why_and_others_are_not_bothered() {
+    let stage = Stage::new(Character { crash_on: vec![grove_testkit::acp::CrashOn::New], ..Character::default() });
+    let mut client = stage.host().ahp_connect("a").await;
+    client.initialize(&[ROOT]).await;
+    let chat = stage.session(&mut client, SESSION).await;
+    let ended = run(&mut client, &chat, "t", json!([{"say": "x"}])).await;
+    assert_eq!(ended.state, TurnState::Error);
+    let error = parts(&ended, "error")[0]["error"]["message"].clone();
+    assert!(error.as_str().unwrap().contains("code 1"), "{error}");
+    let chat = client.ready_session("scripted:/another").await;
+    let ended = client.run_script(&chat, "t", json!([{"say": "fine"}])).await;
+    assert_eq!(ended.state, TurnState::Complete);
+}

@@ -1,0 +1,163 @@
+//! Quirk 5: the model is an option, in an older list, or nowhere; modes are modes, an option, or both; ids may be URLs.
+
+use grove_testkit::acp::Character;
+use grove_testkit::ahp::Client;
+use grove_wire::ahp::ROOT;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A choice between these, the first of which is chosen.
+fn option(id: &str, category: &str, values: &[&str]) -> Value {
+    let options: Vec<Value> = values.iter().map(|value| json!({"value": value, "name": value})).collect();
+    json!({
+        "id": id, "name": id, "category": category, "type": "select", "currentValue": values[0], "options": options,
+    })
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// What is chosen, as a client has it by actions alone.
+fn values(client: &Client) -> Value {
+    json!(client.session(SESSION).config.as_ref().map(|config| &config.values))
+}
+
+/// A change by a client, and what the agent then says of it.
+async fn change(client: &mut Client, chat: &str, turn: &str, name: &str, value: &str) -> Value {
+    accepted(client, SESSION, json!({"type": "session/configChanged", "config": {name: value}})).await;
+    let told = said(client, chat, turn, json!(["settings", "complaints"])).await;
+    assert!(told.contains("complaints: none"), "{told}");
+    assert_eq!(values(client)[name], value);
+    serde_json::from_str(after(&told, "settings: ")).unwrap()
+}
+
+/// The models that clients can choose from, as the root tells them.
+fn models(client: &Client) -> Vec<String> {
+    let mine = client.root().agents.iter().find(|agent| agent.provider == "mine").unwrap();
+    mine.models.iter().map(|model| model.id.clone()).collect()
+}
+
+#[tokio::test]
+async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
+    let url = |mode: &str| format!("https://agents.example/modes#{mode}");
+    let (ask, code) = (url("ask"), url("code"));
+    let urls = [ask.as_str(), code.as_str()];
+    // The character, the names of its settings for mode and model, and the values that they begin with.
+    let ways = [
+        (
+            "options",
+            Character {
+                options: vec![option("how", "mode", &["ask", "code"]), option("which", "model", &["large", "small"])],
+                ..Character::default()
+            },
+            json!({"how": "ask", "which": "large"}),
+            ["how", "code"],
+            Some(["which", "small"]),
+        ),
+        (
+            "older lists",
+            Character { modes: texts(&["ask", "code"]), models: texts(&["large", "small"]), ..Character::default() },
+            json!({"mode": "ask", "model": "large"}),
+            ["mode", "code"],
+            Some(["model", "small"]),
+        ),
+        (
+            "modes in both ways, with URLs as ids",
+            Character { modes: texts(&urls), options: vec![option("how", "mode", &urls)], ..Character::default() },
+            json!({"how": ask}),
+            ["how", code.as_str()],
+            None,
+        ),
+        (
+            "modes alone, with URLs as ids",
+            Character { modes: texts(&urls), ..Character::default() },
+            json!({"mode": ask}),
+            ["mode", code.as_str()],
+            None,
+        ),
+    ];
+    for (way, character, begins_with, mode, model) in ways {
+        let has_modes = !character.modes.is_empty();
+        let mut stage = Stage::new(character);
+        let mut client = stage.host().ahp_connect("a").await;
+        client.initialize(&[ROOT]).await;
+        let chat = stage.session(&mut client, SESSION).await;
+        said(&mut client, &chat, "t1", json!([{"say": "hello"}])).await;
+        client.until(|client| values(client) == begins_with).await;
+        let properties = meta(&client, SESSION, "settings")["properties"].clone();
+        assert_eq!(properties.as_object().unwrap().len(), begins_with.as_object().unwrap().len(), "{way}");
+        assert!(properties[mode[0]]["enum"].as_array().unwrap().contains(&json!(mode[1])), "{way}: {properties}");
+        let mut fresh = stage.host().ahp_connect("b").await;
+        fresh.initialize(&[SESSION]).await;
+        let config = serde_json::to_value(fresh.session(SESSION).config.as_ref().unwrap()).unwrap();
+        assert_eq!((&config["values"], &config["schema"]["properties"]), (&begins_with, &properties), "{way}");
+
+        let told = change(&mut client, &chat, "t2", mode[0], mode[1]).await;
+        let mode_now = if has_modes { &told["mode"] } else { &told["options"][mode[0]] };
+        assert_eq!(mode_now, mode[1], "{way}");
+        if let Some([name, value]) = model {
+            let told = change(&mut client, &chat, "t3", name, value).await;
+            let model_now = if has_modes { &told["model"] } else { &told["options"][name] };
+            assert_eq!(model_now, value, "{way}");
+            client.until(|client| models(client) == ["large", "small"]).await;
+            assert!(client.kinds(ROOT).contains(&"root/agentsChanged"), "{way}");
+        } else {
+            assert_eq!(models(&client), Vec::<String>::new(), "{way}");
+        }
+        // What the agent chooses by itself is seen, and what was chosen holds for its next process.
+        let first = &begins_with[mode[0]];
+        let by_itself = if has_modes { json!({"mode": first}) } else { json!({"config": {mode[0]: first}}) };
+        said(&mut client, &chat, "t4", json!([by_itself])).await;
+        assert_eq!(&values(&client)[mode[0]], first, "{way}");
+        client.must_agree(SESSION).await;
+        let last = values(&client);
+        stage.restart();
+        stage.host().ahp_reconnect(&mut client).await;
+        let told = said(&mut client, &chat, "t5", json!(["settings"])).await;
+        assert_eq!(values(&client), last, "{way}");
+        if let Some([_, value]) = model {
+            assert!(told.contains(&format!("{value:?}")), "{way}: {told}");
+        }
+        client.must_agree(SESSION).await;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_without_settings_has_none() {
+    let stage = Stage::new(Character::default());
+    let mut client = stage.host().ahp_connect("a").await;
+    client.initialize(&[ROOT]).await;
+    let chat = stage.session(&mut client, SESSION).await;
+    let told = said(&mut client, &chat, "t1", json!(["settings"])).await;
+    assert_eq!(after(&told, "settings: "), r#"{"mode":null,"model":null,"options":{}}"#);
+    assert_eq!(meta(&client, SESSION, "settings"), Value::Null);
+    assert!(models(&client).is_empty());
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn what_is_chosen_before_an_agent_runs_is_its_first_setting() {
+    let stage = Stage::new(Character {
+        options: vec![option("how", "mode", &["ask", "code"])],
+        models: texts(&["large", "small"]),
+        ..Character::default()
+    });
+    let mut client = stage.host().ahp("a").await;
+    let folder = file_uri(&stage.place.path("work"));
+    let wanted = json!({"how": "code", "model": "small"});
+    let params = json!({"channel": SESSION, "workingDirectories": [folder], "config": wanted});
+    client.get(Method::CreateSession, params).await;
+    let chat = client.follow(SESSION).await;
+    let told = said(&mut client, &chat, "t1", json!(["settings", "complaints"])).await;
+    let settings: Value = serde_json::from_str(after(&told, "settings: ")).unwrap();
+    assert_eq!((&settings["options"]["how"], &settings["model"]), (&json!("code"), &json!("small")));
+    assert!(told.contains("complaints: none"), "{told}");
+    client.until(|client| values(client) == wanted).await;
+
+    // Whoever makes the next one is told by then what can be set, and what is when nobody sets anything.
+    let asked = client.get(Method::ResolveSessionConfig, json!({"channel": ROOT, "provider": "mine"})).await;
+    assert_eq!(asked["values"], json!({"how": "ask", "model": "large"}), "{asked}");
+    assert!(asked["schema"]["properties"]["how"].is_object(), "{asked}");
+}

@@ -1,0 +1,123 @@
+//! What agents say and do beside their text, as clients see it.
+
+use grove_testkit::acp::Character;
+use grove_testkit::ahp::markdown;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::ahp_support::on_root;
+
+/// The text of a body that a client has only heard of.
+async fn body(client: &mut Client, content: &Value) -> Value {
+    client.get(Method::ResourceRead, on_root(json!({"uri": content["uri"]}))).await["data"].clone()
+}
+
+#[tokio::test]
+async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let entry = |content: &str, priority: &str, status: &str| json!({"content": content, "priority": priority, "status": status});
+    let steps = json!([
+        {"plan": [entry("Read it", "high", "in_progress"), entry("Change it", "low", "pending")]},
+        {"notice": {"severity": "warning", "title": "Careful", "description": "It is old"}},
+        {"plan": [entry("Read it", "high", "completed"), entry("Change it", "low", "in_progress")]},
+        {"usage": {"used": 10, "size": 1000, "cost": {"amount": 0.25, "currency": "USD"}}},
+        {"commands": [
+            {"name": "review", "description": "Looks at it", "input": {"hint": "a branch"}},
+            {"name": "/init", "description": "Begins"},
+        ]},
+        {"info": {"title": "A good title"}},
+        {"think": "hm"},
+        {"say": "done"},
+        {"stop": {"reason": "end_turn", "usage": {"totalTokens": 30, "inputTokens": 10, "outputTokens": 20}}},
+    ]);
+    let ended = run(&mut client, &chat, "t", steps).await;
+    let told = parts(&ended, "systemNotification");
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(told[0]["_meta"]["plan"][0], entry("Read it", "high", "inProgress"));
+    assert_eq!(told[1]["content"], "Warning: Careful\nIt is old");
+    assert_eq!(
+        told[2]["_meta"]["plan"],
+        json!([entry("Read it", "high", "completed"), entry("Change it", "low", "inProgress")]),
+        "the last one is the plan as it stands"
+    );
+    assert_eq!(told[2]["content"]["markdown"], "- [x] Read it\n- [ ] **Change it**");
+    assert_eq!((markdown(&ended.response_parts).as_str(), parts(&ended, "reasoning").len()), ("done", 1));
+    let usage = serde_json::to_value(ended.usage.as_ref().unwrap()).unwrap();
+    assert_eq!(
+        usage,
+        json!({"inputTokens": 10, "outputTokens": 20, "_meta": {
+            "context": {"used": 10, "size": 1000}, "cost": {"amount": 0.25, "currency": "USD"},
+        }})
+    );
+    assert_eq!(
+        meta(&client, SESSION, "commands"),
+        json!([
+            {"name": "review", "description": "Looks at it", "hint": "a branch"},
+            {"name": "init", "description": "Begins"},
+        ])
+    );
+    assert_eq!(client.session(SESSION).title, "A good title");
+
+    // What is told of the session needs no turn.
+    let later = json!({"delay_ms": 100, "update": {"sessionUpdate": "session_info_update", "title": "A better one"}});
+    run(&mut client, &chat, "u", json!([{"later": later}])).await;
+    client.until(|client| client.session(SESSION).title == "A better one").await;
+    assert_eq!(stage.seen_anew(&chat, "t").await, ended);
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn changes_of_files_are_edits_whose_contents_can_be_fetched() {
+    let mut stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let (changed, made) = (stage.work("a.txt"), stage.work("b.txt"));
+    let (before, after) = ("one\ntwo\nthree\n", "one\nthree\nfour\nfive\n");
+    let content = json!([
+        {"type": "diff", "path": changed, "oldText": before, "newText": after},
+        {"type": "diff", "path": made, "oldText": null, "newText": "new\n"},
+        {"type": "content", "content": {"type": "text", "text": "Changed two files"}},
+        {"type": "content", "content": {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="}},
+    ]);
+    let steps = json!([
+        {"ask": {"tool_call": {"toolCallId": "e", "title": "Edit", "kind": "edit", "content": content}}},
+        {"tool_update": {"toolCallId": "e", "status": "completed", "content": content}},
+    ]);
+    start(&mut client, &chat, "t", &steps).await;
+    let call = asked(&mut client, &chat).await;
+    let edits = call["edits"]["items"].as_array().unwrap().clone();
+    assert_eq!(edits.len(), 2, "whoever is asked sees what would change: {call}");
+    assert_eq!(body(&mut client, &edits[0]["after"]["content"]).await, after);
+    answer(&mut client, &chat, "t", &call, "allow_once").await;
+    let ended = client.turn_end(&chat, "t").await;
+    let given = calls(&ended)[0]["content"].clone();
+    let kinds: Vec<&Value> = given.as_array().unwrap().iter().map(|content| &content["type"]).collect();
+    assert_eq!(kinds, ["text", "fileEdit", "fileEdit", "resource"]);
+    assert_eq!(given[1]["diff"], json!({"added": 2, "removed": 1}));
+    assert_eq!(given[1]["before"]["uri"], file_uri(&changed));
+    assert_eq!(given[2].get("before"), None, "it is new");
+
+    // They are there as long as the session is.
+    stage.restart();
+    stage.host().ahp_reconnect(&mut client).await;
+    assert_eq!(body(&mut client, &given[1]["before"]["content"]).await, before);
+    assert_eq!(body(&mut client, &given[1]["after"]["content"]).await, after);
+    assert_eq!(body(&mut client, &given[2]["after"]["content"]).await, "new\n");
+    assert_eq!(body(&mut client, &given[3]).await, "iVBORw0KGgo=");
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn a_large_output_is_shown_by_its_beginning_and_can_be_fetched() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let line = "a line of some length\n";
+    let large = line.repeat(10_000);
+    let ended = run(&mut client, &chat, "t", json!([{"tool": {"title": "cat x", "output": large}}])).await;
+    let shown = calls(&ended)[0]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(shown.len() <= 4096 && large.starts_with(&shown), "{} bytes are shown", shown.len());
+    let content = parts(&ended, "contentRef");
+    assert_eq!(content[0]["sizeHint"], large.len());
+    assert_eq!(body(&mut client, &content[0]).await, large);
+    client.must_agree_on_all().await;
+}
