@@ -1,10 +1,11 @@
 /** One host: its connection, its agents, its sessions, and what a person can ask of it. */
 
 import { getContext, setContext } from 'svelte';
+import { SvelteSet } from 'svelte/reactivity';
 import { Client, type Rejection } from '../protocol/client';
 import type { Access, Status } from '../protocol/connection';
 import { ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
-import type { Notifications } from '../wire/types';
+import type { ContentEncoding, Notifications, ResourceReadResult } from '../wire/types';
 
 import { ChannelStore } from './channel.svelte';
 import { Notices } from './notices.svelte';
@@ -29,6 +30,8 @@ export class Host {
   readonly notices = new Notices();
   /** Prompts that were typed and not sent, by chat. */
   readonly drafts = new Map<Uri, string>();
+  /** Warnings that somebody has read and put away, each with its session. */
+  readonly dismissed = new SvelteSet<string>();
   /** Called with own actions that the host refused. */
   readonly onRejected = new Set<(rejection: Rejection) => void>();
 
@@ -81,6 +84,11 @@ export class Host {
     await this.client.request('fetchTurns', { channel: chat, cursor });
   }
 
+  /** What lies behind an address, as far as the host shows it. */
+  async read(uri: Uri, encoding?: ContentEncoding): Promise<ResourceReadResult> {
+    return this.client.request('resourceRead', { channel: ROOT_RESOURCE_URI, uri, encoding });
+  }
+
   agentName(provider: string): string {
     return this.root.state?.agents.find((agent) => agent.provider === provider)?.displayName ?? provider;
   }
@@ -112,6 +120,8 @@ function describe({ action }: Rejection): string {
       return 'the answer';
     case 'session/titleChanged':
       return 'the title';
+    case 'session/configChanged':
+      return 'the setting';
     default:
       return action.type;
   }

@@ -1,4 +1,4 @@
-/** What a person wants of a chat, as actions. */
+/** What a person wants of a chat or its session, as actions. */
 
 import type {
   ActiveTurn,
@@ -33,6 +33,10 @@ export function unqueue(id: string): Action {
 export function stop(turn: ActiveTurn): Action {
   const duration = Math.max(0, Date.now() - Date.parse(turn.startedAt));
   return { type: 'chat/turnCancelled', turnId: turn.id, duration: Number.isFinite(duration) ? duration : 0 };
+}
+
+export function configure(name: string, value: unknown): Action {
+  return { type: 'session/configChanged', config: { [name]: value } };
 }
 
 export type Decision = { approved: boolean; option?: ConfirmationOption };

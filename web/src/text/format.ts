@@ -1,5 +1,6 @@
 /** Times, paths and sizes as people write them. */
 
+import type { Cost } from '../state/meta';
 import type { Uri } from '../wire/protocol';
 import type { StringOrMarkdown } from '../wire/types';
 
@@ -41,11 +42,35 @@ export function bytes(size: number): string {
   return `${(size / 1024 / 1024).toFixed(1)} MiB`;
 }
 
+/** A number of tokens, to three figures. */
+export function tokens(count: number): string {
+  const figures = (value: number): string => String(Number(value.toPrecision(3)));
+  if (count < 1_000) return String(count);
+  // What would be rounded to 1000k is 1M.
+  return count < 999_500 ? `${figures(count / 1_000)}k` : `${figures(count / 1_000_000)}M`;
+}
+
+/** An amount of money, with the figures that say something however small it is. */
+export function money({ amount, currency }: Cost): string {
+  const figures = amount === 0 || Math.abs(amount) >= 0.01 ? amount.toFixed(2) : String(Number(amount.toPrecision(2)));
+  return currency ? `${figures} ${currency}` : figures;
+}
+
 /** One line of text; of Markdown, the marks are left out. */
 export function plain(text: StringOrMarkdown | null | undefined): string {
   if (text == null) return '';
   if (typeof text === 'string') return text;
   return text.markdown.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]+/g, '');
+}
+
+/** The last lines of a text that may be very long; of a line that is, its end. */
+export function lastLines(text: string, most: number): string {
+  const MOST_CHARACTERS = 4_000;
+  const whole = text.trimEnd();
+  const end = whole.slice(-MOST_CHARACTERS);
+  const lines = end.split('\n');
+  const isCut = end.length < whole.length || lines.length > most;
+  return isCut ? ['…', ...lines.slice(-most)].join('\n') : end;
 }
 
 /** A folder's path, from a file URI; other URIs stay as they are. */
@@ -64,6 +89,15 @@ export function fileUri(path: string): Uri {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return path;
   const encoded = path.split('/').map(encodeURIComponent).join('/');
   return `file://${encoded.startsWith('/') ? '' : '/'}${encoded}`;
+}
+
+/** The last part of a file's path or of any other address. */
+export function fileName(uri: Uri): string {
+  return (
+    pathOf(uri)
+      .split('/')
+      .findLast((name) => name !== '') ?? uri
+  );
 }
 
 /** A path's last folder, for narrow places. */

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { duration, fileUri, folderName, pathOf, plain } from '../../src/text/format';
+import {
+  duration,
+  fileName,
+  fileUri,
+  folderName,
+  lastLines,
+  money,
+  pathOf,
+  plain,
+  tokens,
+} from '../../src/text/format';
 
 describe('folders', () => {
   it.each([
@@ -26,5 +36,43 @@ describe('text', () => {
   it('of Markdown on one line has no marks', () => {
     expect(plain({ markdown: 'Ran `ls` in [src](file:///src)' })).toBe('Ran ls in src');
     expect(plain('Ran `ls`')).toBe('Ran `ls`');
+  });
+});
+
+describe('numbers', () => {
+  it.each([
+    [0, '0'],
+    [999, '999'],
+    [1_000, '1k'],
+    [12_345, '12.3k'],
+    [128_000, '128k'],
+    [999_499, '999k'],
+    [999_500, '1M'],
+    [1_234_567, '1.23M'],
+  ])('%i tokens are %s', (count, text) => expect(tokens(count)).toBe(text));
+
+  it.each([
+    [0.4213, 'USD', '0.42 USD'],
+    [12, 'EUR', '12.00 EUR'],
+    [0.00042, 'USD', '0.00042 USD'],
+    [0, 'USD', '0.00 USD'],
+    [1, '', '1.00'],
+  ])('%f %s are %s', (amount, currency, text) => expect(money({ amount, currency })).toBe(text));
+});
+
+describe('the end of a text', () => {
+  it('is its last lines, and says that something stands before', () => {
+    expect(lastLines('a\nb\n', 2)).toBe('a\nb');
+    expect(lastLines('a\nb\nc\n', 2)).toBe('…\nb\nc');
+  });
+
+  it('is bounded where a line never ends', () => {
+    expect(lastLines('x'.repeat(1_000_000), 5).length).toBeLessThan(5_000);
+  });
+
+  it('of a path is a name', () => {
+    expect(fileName('file:///with%20space/a.rs')).toBe('a.rs');
+    expect(fileName('/plain/folder/')).toBe('folder');
+    expect(fileName('')).toBe('');
   });
 });

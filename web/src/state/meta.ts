@@ -1,0 +1,145 @@
+/**
+ * What Grove says beyond the protocol's own shapes: members of `_meta`.
+ *
+ * Nothing checks them on their way, and another host may mean something else by the same name. What has not the shape
+ * that is expected counts as not there.
+ */
+
+import type { SessionConfigSchema, SessionState } from '../wire/types';
+
+export type Meta = Record<string, unknown> | undefined;
+
+export type PlanStatus = 'pending' | 'inProgress' | 'completed';
+export type PlanPriority = 'high' | 'medium' | 'low';
+
+export interface PlanEntry {
+  content: string;
+  priority: PlanPriority;
+  status: PlanStatus;
+}
+
+const TOOL_KINDS = [
+  'terminal',
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'think',
+  'fetch',
+  'switchMode',
+] as const satisfies string[];
+export type ToolKind = (typeof TOOL_KINDS)[number];
+
+/** A place in a file that a call is about. */
+export interface Place {
+  path: string;
+  line?: number;
+}
+
+/** What an agent understands at the beginning of a prompt. */
+export interface Command {
+  /** Without the slash. */
+  name: string;
+  description: string;
+  /** What may follow it. */
+  hint?: string;
+}
+
+/** An answer to a permission request that holds for all times that the same is asked. */
+export interface Remembered {
+  kind: string;
+  about: string;
+  label: string;
+  allows: boolean;
+}
+
+export interface ContextUse {
+  used: number;
+  size: number;
+}
+
+export interface Cost {
+  amount: number;
+  currency: string;
+}
+
+/** The plan that a part holds; undefined where it holds none. */
+export function planOf(meta: Meta): PlanEntry[] | undefined {
+  if (!Array.isArray(meta?.['plan'])) return undefined;
+  return objects(meta['plan']).flatMap(({ content, priority, status }) =>
+    typeof content === 'string'
+      ? [{ content, priority: oneOf(priority, PRIORITIES, 'medium'), status: oneOf(status, STATUSES, 'pending') }]
+      : [],
+  );
+}
+
+export function toolKindOf(meta: Meta): ToolKind | undefined {
+  return TOOL_KINDS.find((kind) => kind === meta?.['toolKind']);
+}
+
+export function placesOf(meta: Meta): Place[] {
+  return objects(object(meta?.['acp'])?.['locations']).flatMap(({ path, line }) =>
+    typeof path === 'string' ? [{ path, ...(typeof line === 'number' ? { line } : {}) }] : [],
+  );
+}
+
+export function commandsOf(meta: Meta): Command[] {
+  return objects(meta?.['commands']).flatMap(({ name, description, hint }) =>
+    typeof name === 'string' && name
+      ? [{ name, description: text(description), ...(typeof hint === 'string' && hint ? { hint } : {}) }]
+      : [],
+  );
+}
+
+/** Each once. */
+export function warningsOf(meta: Meta): string[] {
+  const warnings = meta?.['warnings'];
+  return Array.isArray(warnings) ? [...new Set(warnings.filter((warning) => typeof warning === 'string'))] : [];
+}
+
+export function rememberedOf(meta: Meta): Remembered[] {
+  return objects(meta?.['remembered']).flatMap(({ kind, about, option }) => {
+    const chosen = object(option);
+    return typeof about === 'string' && chosen
+      ? [{ kind: text(kind), about, label: text(chosen['label']), allows: chosen['allows'] === true }]
+      : [];
+  });
+}
+
+export function contextOf(meta: Meta): ContextUse | undefined {
+  const { used, size } = object(meta?.['context']) ?? {};
+  return typeof used === 'number' && typeof size === 'number' ? { used, size } : undefined;
+}
+
+export function costOf(meta: Meta): Cost | undefined {
+  const { amount, currency } = object(meta?.['cost']) ?? {};
+  return typeof amount === 'number' ? { amount, currency: text(currency) } : undefined;
+}
+
+/** What may be set. No action carries a new schema, so the newest is in `_meta`. */
+export function settingsSchemaOf(session: SessionState): SessionConfigSchema | undefined {
+  const newest = object(session._meta?.['settings']);
+  return object(newest?.['properties']) ? (newest as unknown as SessionConfigSchema) : session.config?.schema;
+}
+
+const PRIORITIES: PlanPriority[] = ['high', 'medium', 'low'];
+const STATUSES: PlanStatus[] = ['pending', 'inProgress', 'completed'];
+
+function object(value: unknown): Record<string, unknown> | undefined {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+function objects(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.map(object).filter((item) => item !== undefined) : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function oneOf<T extends string>(value: unknown, known: T[], otherwise: T): T {
+  return known.find((item) => item === value) ?? otherwise;
+}

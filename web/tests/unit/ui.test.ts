@@ -1,0 +1,399 @@
+// @vitest-environment jsdom
+import { type Component, flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Client } from '../../src/protocol/client';
+import type { ChannelStore } from '../../src/store/channel.svelte';
+import { Host } from '../../src/store/host.svelte';
+import FileEdit from '../../src/ui/FileEdit.svelte';
+import Permission from '../../src/ui/Permission.svelte';
+import PromptBox from '../../src/ui/PromptBox.svelte';
+import Resource from '../../src/ui/Resource.svelte';
+import Settings from '../../src/ui/Settings.svelte';
+import ToolCall from '../../src/ui/ToolCall.svelte';
+import TurnView from '../../src/ui/TurnView.svelte';
+import Warnings from '../../src/ui/Warnings.svelte';
+import type { Action, ChatState, ResourceReadResult, SessionState, ToolCallState, Turn } from '../../src/wire/types';
+import Within from './Within.svelte';
+
+let host: Host;
+let contents: Record<string, ResourceReadResult>;
+let dispatched: Action[];
+let mounted: Record<string, unknown>[];
+
+beforeEach(() => {
+  document.body.replaceChildren();
+  contents = {};
+  dispatched = [];
+  mounted = [];
+  host = new Host({
+    buyTicket: () => Promise.reject(new Error('never connected')),
+    openSocket: () => Promise.reject(new Error('never connected')),
+  });
+  host.read = async (uri) => contents[uri] ?? Promise.reject(new Error(`there is no ${uri}`));
+  vi.spyOn(host.client as Client, 'dispatch').mockImplementation((_channel, action) => dispatched.push(action));
+  vi.stubGlobal('matchMedia', () => ({ matches: false }));
+  vi.stubGlobal(
+    'IntersectionObserver',
+    class {
+      constructor(readonly seen: (entries: { isIntersecting: boolean }[]) => void) {}
+      observe(): void {
+        queueMicrotask(() => this.seen([{ isIntersecting: true }]));
+      }
+      disconnect(): void {}
+    },
+  );
+});
+afterEach(async () => {
+  await Promise.all(mounted.map((component) => unmount(component)));
+  vi.unstubAllGlobals();
+});
+
+// Components have props of their own, which the checker of plain TypeScript does not see.
+function show(component: unknown, props: Record<string, unknown>): HTMLElement {
+  const target = document.createElement('div');
+  document.body.append(target);
+  mounted.push(mount(Within, { target, props: { host, of: component as Component, props } }));
+  flushSync();
+  return target;
+}
+
+async function settled(): Promise<void> {
+  for (let n = 0; n < 5; n++) await new Promise((resolve) => setTimeout(resolve, 0));
+  flushSync();
+}
+
+const words = (element: Element | null): string => element?.textContent?.replace(/\s+/g, ' ').trim() ?? '';
+const find = <E extends Element = HTMLElement>(within: Element, selector: string): E => {
+  const found = within.querySelector<E>(selector);
+  if (!found) throw new Error(`no ${selector} in ${within.innerHTML}`);
+  return found;
+};
+async function toggle(details: HTMLElement): Promise<void> {
+  (details as HTMLDetailsElement).open = true;
+  details.dispatchEvent(new Event('toggle'));
+  await settled();
+}
+
+const turn = (more: Partial<Turn>): Turn => ({
+  id: 't',
+  state: 'complete',
+  message: { text: 'Go', origin: { kind: 'user' } },
+  responseParts: [],
+  ...more,
+});
+const showTurn = (given: unknown, more = {}): HTMLElement =>
+  show(TurnView, { turn: given, chat: 'ahp-chat:/1', unsent: false, ...more });
+const call = (more: object): ToolCallState =>
+  ({
+    toolCallId: 'c',
+    toolName: 'sh',
+    displayName: 'Bash',
+    invocationMessage: 'make',
+    confirmed: 'not-needed',
+    status: 'running',
+    ...more,
+  }) as ToolCallState;
+const showCall = (more: object): HTMLElement => show(ToolCall, { call: call(more), turnId: 't', chat: 'ahp-chat:/1' });
+
+const plan = (...status: string[]) => ({
+  kind: 'systemNotification' as const,
+  content: 'plan',
+  _meta: { plan: status.map((status, n) => ({ content: `step ${n}`, priority: 'medium', status })) },
+});
+
+describe('a plan', () => {
+  it('is a checklist, and only the newest of a turn is open', () => {
+    const shown = showTurn(turn({ responseParts: [plan('pending', 'pending'), plan('completed', 'inProgress')] }));
+    const open = shown.querySelectorAll('section[aria-label="Plan"]');
+    expect(open).toHaveLength(1);
+    expect([...open[0]!.querySelectorAll('li')].map(words)).toEqual(['Done: step 0', 'In progress: step 1']);
+    const before = shown.querySelectorAll('details');
+    expect(before).toHaveLength(1);
+    expect(before[0]!.open).toBe(false);
+    expect(words(find(before[0]!, 'summary'))).toContain('Plan changed');
+  });
+
+  it('says what is more important only where something is less', () => {
+    const entries = [
+      { content: 'a', priority: 'high', status: 'pending' },
+      { content: 'b', priority: 'medium', status: 'pending' },
+    ];
+    const part = { kind: 'systemNotification' as const, content: '', _meta: { plan: entries } };
+    expect(words(find(showTurn(turn({ responseParts: [part] })), 'li'))).toBe('To do: a high');
+    const even = { ...part, _meta: { plan: entries.map((entry) => ({ ...entry, priority: 'high' })) } };
+    expect(words(find(showTurn(turn({ responseParts: [even] })), 'li'))).toBe('To do: a');
+  });
+});
+
+describe('a turn', () => {
+  it('shows a notice as a line', () => {
+    const shown = showTurn(turn({ responseParts: [{ kind: 'systemNotification', content: 'It was tried again.' }] }));
+    expect(words(find(shown, '.system'))).toBe('It was tried again.');
+  });
+
+  it('says at its end what it took', () => {
+    const _meta = { context: { used: 12_345, size: 128_000 }, cost: { amount: 0.42, currency: 'USD' } };
+    const shown = showTurn(turn({ usage: { inputTokens: 12_345, outputTokens: 67, _meta } }));
+    expect(words(find(shown, '.state'))).toBe('12.3k → 67 tokens 12.3k of 128k · 0.42 USD');
+    const cost = showTurn(turn({ usage: { _meta: { cost: { amount: 1, currency: 'USD' } } } }));
+    expect(words(find(cost, '.state'))).toBe('1.00 USD');
+  });
+
+  it('that runs says what keeps it busy', () => {
+    const { state: _none, ...active } = turn({});
+    expect(words(find(showTurn(active), '.state'))).toBe('Working …');
+    expect(words(find(showTurn(active, { activity: 'no answer for 20 s' }), '.state'))).toBe('no answer for 20 s');
+  });
+});
+
+describe('a tool call', () => {
+  it('says what kind it is, and which files it is about', () => {
+    const acp = { locations: ['/w/a.rs', '/w/b.rs', '/w/c.rs', '/w/d.rs'].map((path) => ({ path })) };
+    const shown = showCall({ _meta: { toolKind: 'terminal', acp } });
+    expect(words(find(shown, 'summary'))).toBe('Command: Bash make a.rs, b.rs, c.rs and 1 more Running');
+  });
+
+  it('that runs shows the end of what it puts out, without being opened', () => {
+    const text = Array.from({ length: 50 }, (_, n) => `line ${n}`).join('\n');
+    const shown = showCall({ content: [{ type: 'text', text }] });
+    const output = find(shown, '[aria-label="Output so far"]').textContent!;
+    expect(output).toContain('line 49');
+    expect(output).not.toContain('line 0\n');
+  });
+
+  it('shows which files it changed, and how much', () => {
+    const after = { uri: 'file:///w/src/a.rs', content: { uri: 'grove-content://s/1' } };
+    const edit = { type: 'fileEdit', before: after, after, diff: { added: 3, removed: 1 } };
+    const shown = showCall({ status: 'completed', success: true, pastTenseMessage: 'Edited', content: [edit] });
+    expect(words(find(shown, '.edits summary'))).toBe('a.rs +3 lines added, −1 lines removed');
+  });
+
+  it('of hundreds of files shows the first, and the rest on demand', () => {
+    const edits = Array.from({ length: 300 }, (_, n) => ({
+      type: 'fileEdit',
+      after: { uri: `file:///${n}`, content: { uri: `grove-content://s/${n}` } },
+    }));
+    const shown = showCall({ status: 'completed', success: true, pastTenseMessage: 'Edited', content: edits });
+    expect(shown.querySelectorAll('.edits details')).toHaveLength(10);
+    find(shown, '.edits > button').click();
+    flushSync();
+    expect(shown.querySelectorAll('.edits details')).toHaveLength(300);
+  });
+});
+
+describe('a changed file', () => {
+  const edit = {
+    before: { uri: 'file:///a', content: { uri: 'c:/old' } },
+    after: { uri: 'file:///a', content: { uri: 'c:/new' } },
+  };
+
+  it('is compared when it is opened', async () => {
+    contents = { 'c:/old': { data: 'a\nb\n', encoding: 'utf-8' }, 'c:/new': { data: 'a\nc\n', encoding: 'utf-8' } };
+    const shown = show(FileEdit, { edit });
+    expect(shown.querySelector('.line')).toBeNull();
+    await toggle(find(shown, 'details'));
+    expect([...shown.querySelectorAll('.line')].map(words)).toEqual(['a', '− removed: b', '+ added: c']);
+  });
+
+  it('that could not be fetched can be tried again', async () => {
+    const shown = show(FileEdit, { edit });
+    await toggle(find(shown, 'details'));
+    expect(words(find(shown, '.note'))).toContain('there is no c:/');
+    contents = { 'c:/old': { data: '', encoding: 'utf-8' }, 'c:/new': { data: 'x', encoding: 'utf-8' } };
+    find(shown, '.note button').click();
+    await settled();
+    expect(shown.querySelectorAll('.line.added')).toHaveLength(1);
+  });
+});
+
+describe('a resource', () => {
+  it('that is a picture is shown as one', async () => {
+    contents = { 'c:/p': { data: 'AAAA', encoding: 'base64', contentType: 'image/png' } };
+    const shown = show(Resource, { content: { uri: 'c:/p', contentType: 'image/png' } });
+    await settled();
+    expect(find<HTMLImageElement>(shown, 'img').src).toBe('data:image/png;base64,AAAA');
+  });
+
+  it('that is elsewhere is a link, and only with an address that is safe to follow', () => {
+    const link = find<HTMLAnchorElement>(show(Resource, { content: { uri: 'https://example.org/' } }), 'a');
+    expect([link.href, link.rel]).toEqual(['https://example.org/', 'noopener noreferrer']);
+    expect(show(Resource, { content: { uri: 'javascript:alert(1)' } }).querySelector('a')).toBeNull();
+  });
+
+  it('that is text is shown when asked for', async () => {
+    contents = { 'c:/t': { data: 'hello', encoding: 'utf-8' } };
+    const shown = show(Resource, { content: { uri: 'c:/t', contentType: 'text/plain' } });
+    expect(shown.querySelector('pre')).toBeNull();
+    find(shown, 'button[aria-expanded]').click();
+    flushSync();
+    await settled();
+    expect(words(find(shown, 'pre'))).toBe('hello');
+  });
+});
+
+describe('a permission', () => {
+  const options = [
+    { id: 'once', label: 'Allow', kind: 'approve' },
+    { id: 'always', label: 'Always allow', kind: 'approve' },
+    { id: 'no', label: 'Reject', kind: 'deny' },
+    { id: 'never', label: 'Always reject', kind: 'deny' },
+  ];
+
+  it('has a button for each of its options, and sends the one that was chosen', () => {
+    const asked = call({ status: 'pending-confirmation', options });
+    const shown = show(Permission, { call: asked, turnId: 't', chat: 'ahp-chat:/1' });
+    const buttons = [...shown.querySelectorAll<HTMLElement>('.buttons button')];
+    expect(buttons.map(words)).toEqual(options.map((option) => option.label));
+    expect(buttons.map((button) => button.classList.contains('danger'))).toEqual([false, false, true, true]);
+    buttons[1]!.click();
+    buttons[3]!.click();
+    expect(dispatched).toMatchObject([
+      { type: 'chat/toolCallConfirmed', approved: true, selectedOptionId: 'always' },
+      { type: 'chat/toolCallConfirmed', approved: false, selectedOptionId: 'never', reason: 'denied' },
+    ]);
+  });
+
+  it('whose options have the same id is still shown', () => {
+    const twice = [options[0], options[0]];
+    const asked = call({ status: 'pending-confirmation', options: twice });
+    const shown = show(Permission, { call: asked, turnId: 't', chat: 'ahp-chat:/1' });
+    expect(shown.querySelectorAll('.buttons button')).toHaveLength(2);
+  });
+});
+
+/** An open session that a test plays. */
+const sessionStore = (state: Partial<SessionState>): ChannelStore<'session'> =>
+  ({
+    uri: 'ahp-session:/1',
+    state,
+    pending: [],
+    dispatch: (action: Action) => dispatched.push(action),
+  }) as unknown as ChannelStore<'session'>;
+
+describe('settings', () => {
+  const properties = {
+    mode: { title: 'Mode', type: 'string', enum: ['ask', 'edit'], enumLabels: ['Ask first', 'Edit'] },
+    think: { title: 'Think', type: 'boolean' },
+  };
+  const session = (): ChannelStore<'session'> =>
+    sessionStore({ config: { schema: { type: 'object', properties }, values: { mode: 'edit', think: true } } });
+
+  it('are changed one at a time', () => {
+    const shown = show(Settings, { session: session() });
+    const select = find<HTMLSelectElement>(shown, 'select');
+    const box = find<HTMLInputElement>(shown, 'input');
+    expect([select.selectedIndex, box.checked]).toEqual([1, true]);
+    select.selectedIndex = 0;
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+    box.click();
+    expect(dispatched).toEqual([
+      { type: 'session/configChanged', config: { mode: 'ask' } },
+      { type: 'session/configChanged', config: { think: false } },
+    ]);
+  });
+
+  it('that the host refuses are shown as they are', () => {
+    const shown = show(Settings, { session: session() });
+    const select = find<HTMLSelectElement>(shown, 'select');
+    select.selectedIndex = 0;
+    for (const listener of host.onRejected) {
+      listener({
+        channel: 'ahp-session:/1',
+        action: { type: 'session/configChanged', config: { mode: 'ask' } },
+        reason: 'no',
+      });
+    }
+    flushSync();
+    expect(select.selectedIndex).toBe(1);
+  });
+
+  it('say how many answers are remembered', () => {
+    const option = { id: 'a', label: 'Always', allows: true };
+    const remembered = ['ls', 'make'].map((about) => ({ kind: 'shell', about, option }));
+    const shown = show(Settings, { session: sessionStore({ _meta: { remembered } }) });
+    expect(words(find(shown, 'button'))).toBe('2 remembered answers');
+    expect([...shown.querySelectorAll('dialog li')].map(words)).toEqual(['Command ls Always', 'Command make Always']);
+  });
+});
+
+describe('commands', () => {
+  const commands = ['compact', 'commit', 'init'].map((name) => ({ name, description: `about ${name}` }));
+  const state: Partial<ChatState> = { turns: [], status: 1 };
+  let shown: HTMLElement;
+  let field: HTMLTextAreaElement;
+
+  beforeEach(() => {
+    const chat = { uri: 'ahp-chat:/1', state, pending: [], dispatch: (action: Action) => dispatched.push(action) };
+    shown = show(PromptBox, { chat, session: sessionStore({ _meta: { commands } }), sent: () => {} });
+    field = find<HTMLTextAreaElement>(shown, 'textarea');
+  });
+
+  function type(text: string): void {
+    field.value = text;
+    field.setSelectionRange(text.length, text.length);
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    flushSync();
+  }
+  async function press(key: string): Promise<void> {
+    field.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    flushSync();
+    await settled();
+  }
+  const offered = (): string[] => [...shown.querySelectorAll('[role=option]')].map(words);
+  const chosen = (): string => words(shown.querySelector('[aria-selected=true]'));
+
+  it('are offered at the beginning of a prompt only', () => {
+    type('/co');
+    expect(offered()).toEqual(['/compact about compact', '/commit about commit']);
+    expect(field.getAttribute('aria-activedescendant')).toBe('command-0');
+    type('see /co');
+    expect(offered()).toEqual([]);
+    expect(field.hasAttribute('aria-activedescendant')).toBe(false);
+  });
+
+  it.each(['Enter', 'Tab'])('are chosen with the arrows and taken with %s', async (key) => {
+    type('/co');
+    await press('ArrowDown');
+    expect(chosen()).toContain('/commit');
+    await press('ArrowDown');
+    expect(chosen()).toContain('/compact');
+    await press('ArrowUp');
+    await press(key);
+    expect(field.value).toBe('/commit ');
+    expect(offered()).toEqual([]);
+    expect(dispatched).toEqual([]);
+  });
+
+  it('are put away with Escape, until something else is typed', async () => {
+    type('/co');
+    await press('Escape');
+    expect(offered()).toEqual([]);
+    type('/com');
+    expect(offered()).toHaveLength(2);
+  });
+
+  it('that are typed whole are sent with Enter', async () => {
+    type('/init');
+    await press('Enter');
+    expect(dispatched).toMatchObject([{ type: 'chat/turnStarted', message: { text: '/init' } }]);
+  });
+
+  it('are taken with a click', async () => {
+    type('/');
+    find(shown, '#command-2').click();
+    await settled();
+    expect(field.value).toBe('/init ');
+  });
+});
+
+describe('a warning', () => {
+  it('is shown until it is put away, and another one again', () => {
+    const shown = show(Warnings, { session: 'ahp-session:/1', warnings: ['careful', 'slippery'] });
+    expect([...shown.querySelectorAll('.warning')].map(words)).toEqual(['careful', 'slippery']);
+    find(shown, 'button').click();
+    flushSync();
+    expect([...shown.querySelectorAll('.warning')].map(words)).toEqual(['slippery']);
+    const elsewhere = show(Warnings, { session: 'ahp-session:/2', warnings: ['careful'] });
+    expect(elsewhere.querySelectorAll('.warning')).toHaveLength(1);
+  });
+});
