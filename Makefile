@@ -5,7 +5,7 @@ STEP := ./tools/step
 PAGE := web/dist/index.html
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run test setup setup-test web types fmt fuzz test-pi test-copilot bench-fanout bench-reduce bench-log
+.PHONY: help run test setup setup-test web types fmt fuzz test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	$(CARGO) build -p grove
 	timeout --kill-after=5 600 ./tools/test-pi
 
+test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot (needs node and npm; at most 15 minutes)
+	timeout --kill-after=5 900 ./tools/test-agents
+
 test-copilot: ## Run the real Copilot CLI as a client, offline (needs node, npm, python3 and tmux; at most 5 minutes)
 	$(CARGO) build -p grove
 	timeout --kill-after=5 300 ./tools/test-copilot
@@ -68,3 +71,10 @@ bench-reduce: ## Count the instructions of a delta in short and long chats (need
 
 bench-log: ## Measure how logs are opened and appended to, beside pi and oh-my-pi (needs npm; about 3 minutes)
 	$(CARGO) run --release -p grove-bench-log
+
+bench-tree: ## Measure how trees are walked and sessions branched off, beside pi and oh-my-pi (needs npm; about 2 minutes)
+	$(CARGO) run --release -p grove-bench-tree
+
+bench-agents: ## Measure how the streams of 50 agents reach 5 clients (about 4 minutes)
+	$(CARGO) build --release -p grove -p grove-testkit --bins
+	$(CARGO) run --release -p grove-bench-agents
