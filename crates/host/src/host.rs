@@ -480,19 +480,6 @@ impl Host {
         self.agents().iter().find(|agent| agent.info().provider == *provider)?.settings()
     }
 
-    /// The chats in which a turn runs, and whose agents are therefore needed.
-    pub async fn running_chats(&self) -> Result<Vec<(SessionId, ChatId)>, Stopped> {
-        let running = |published: &Published, _| {
-            let sessions = published.state.sessions.values();
-            let of = |session: &Session| {
-                let running = session.chats.iter().filter(|chat| chat.active.is_some());
-                running.map(|chat| (session.id.clone(), chat.id.clone())).collect::<Vec<_>>()
-            };
-            sessions.flat_map(of).collect()
-        };
-        self.0.sequencer.read(running).await
-    }
-
     /// What watches files, started when it is first needed.
     pub(crate) fn watcher(&self) -> Result<Watcher, WatchError> {
         // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
