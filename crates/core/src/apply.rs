@@ -164,6 +164,7 @@ impl Chat {
             ChatEvent::TurnsLeft => {
                 self.turns.clear();
                 self.active = None;
+                self.has_failed = false;
                 self.has_older_turns = false;
                 Touched::Detail
             }
@@ -171,6 +172,15 @@ impl Chat {
                 let new: Vec<_> = turns.iter().filter(|turn| self.position(&turn.id).is_none()).cloned().collect();
                 self.turns.splice(..0, new);
                 self.has_older_turns = *older && !turns.is_empty();
+                Touched::Detail
+            }
+            ChatEvent::TurnsInherited { origin, turns, older } => {
+                self.origin = Some(origin.clone());
+                // Others are shown in the chat that they were said in, and this one's agent is told.
+                if origin.is_shown() {
+                    self.turns.clone_from(turns);
+                    self.has_older_turns = *older && !turns.is_empty();
+                }
                 Touched::Detail
             }
             ChatEvent::EntryAdded(entry) => {
@@ -248,6 +258,7 @@ impl Chat {
             Some(active) => {
                 let duration = duration.unwrap_or_else(|| active.duration_at(at));
                 let turn = active.finish(outcome, error, duration);
+                self.has_failed = outcome == Outcome::Error;
                 self.modified_at = turn.ended_at;
                 self.turns.push(Arc::new(turn));
                 Touched::Conversation
@@ -368,6 +379,7 @@ impl ActiveTurn {
             | ChatEvent::AgentSessionChanged(_)
             | ChatEvent::TurnsLeft
             | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => {}
         }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
 use crate::input::*;
+use crate::origin::*;
 use crate::state::*;
 use crate::turn::*;
 
@@ -224,6 +225,15 @@ pub enum ChatEvent {
         /// Whether there are older ones, which are stored.
         older: bool,
     },
+    /// A new chat begins with what another one has: these are the newest turns of it. They are not written with the
+    /// event: the chat's origin says where they are stored.
+    TurnsInherited {
+        origin: Arc<ChatOrigin>,
+        #[serde(skip)]
+        turns: Vec<Arc<Turn>>,
+        /// Whether there are older ones, which are stored.
+        older: bool,
+    },
     /// An entry of the chat's log that is no part of a turn: a label, a summary, the leaf's new place. No client hears
     /// of it by itself.
     EntryAdded(LogEntry),
@@ -266,6 +276,7 @@ impl ChatEvent {
             | ChatEvent::AgentSessionChanged(_)
             | ChatEvent::TurnsLeft
             | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => None,
         }
     }

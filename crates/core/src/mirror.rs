@@ -33,7 +33,8 @@ pub fn may_concern(change: &Change) -> bool {
             | ChatEvent::TurnFailed { .. }
             // Whether the last turn failed is a matter of which one is the last.
             | ChatEvent::TurnsLeft
-            | ChatEvent::TurnsTaken { .. } => true,
+            | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsInherited { .. } => true,
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }
             | ChatEvent::ReasoningDelta { .. }

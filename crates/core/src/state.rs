@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::*;
 use crate::input::InputRequest;
+use crate::origin::ChatOrigin;
 use crate::turn::*;
 
 /// Everything that clients can see.
@@ -211,6 +212,9 @@ pub struct ChatRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
     pub title: String,
+    /// Where it comes from, if it began with what another one had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Arc<ChatOrigin>>,
     pub status: ChatStatus,
     #[serde(default)]
     pub is_read: bool,
@@ -266,10 +270,14 @@ pub struct Chat {
     /// The URI that a client gave it; the main chat has none of its own.
     pub uri: Option<String>,
     pub title: String,
+    /// Where it comes from, if it began with what another one had.
+    pub origin: Option<Arc<ChatOrigin>>,
     pub turns: Vec<Arc<Turn>>,
     /// Whether there are older turns, which are stored and not here.
     pub has_older_turns: bool,
     pub active: Option<Box<ActiveTurn>>,
+    /// Whether what happened last is that a turn ended in error. Who goes elsewhere leaves that behind.
+    pub has_failed: bool,
     /// A message for the running turn.
     pub steering: Option<PendingMessage>,
     /// Messages that become turns of their own, in order.
@@ -312,6 +320,7 @@ impl Chat {
             id,
             uri: None,
             title: String::new(),
+            origin: None,
             turns: Vec::new(),
             has_older_turns: false,
             active: None,
@@ -320,6 +329,7 @@ impl Chat {
             draft: None,
             activity: None,
             agent_session: None,
+            has_failed: false,
             unlogged: Vec::new(),
             is_read: true,
             is_archived: false,
@@ -333,6 +343,7 @@ impl Chat {
         Self {
             uri: row.uri.clone(),
             title: row.title.clone(),
+            origin: row.origin.clone(),
             is_read: row.is_read,
             is_archived: row.is_archived,
             touched_at: row.touched_at,
@@ -346,6 +357,7 @@ impl Chat {
             chat: self.id.clone(),
             uri: self.uri.clone(),
             title: self.title.clone(),
+            origin: self.origin.clone(),
             status: self.status(),
             is_read: self.is_read,
             is_archived: self.is_archived,
@@ -354,13 +366,13 @@ impl Chat {
         }
     }
 
-    /// What the chat is doing: follows from its turns.
+    /// What the chat is doing.
     pub fn status(&self) -> ChatStatus {
-        match (&self.active, self.turns.last()) {
-            (Some(active), _) if active.waits_for_person() => ChatStatus::InputNeeded,
-            (Some(_), _) => ChatStatus::InProgress,
-            (None, Some(turn)) if turn.outcome == Outcome::Error => ChatStatus::Error,
-            (None, _) => ChatStatus::Idle,
+        match &self.active {
+            Some(active) if active.waits_for_person() => ChatStatus::InputNeeded,
+            Some(_) => ChatStatus::InProgress,
+            None if self.has_failed => ChatStatus::Error,
+            None => ChatStatus::Idle,
         }
     }
 
@@ -370,6 +382,7 @@ impl Chat {
             id: self.id.clone(),
             uri: self.uri.clone(),
             title: self.title.clone(),
+            origin: self.origin.clone(),
             turns: self.turns[self.turns.len().saturating_sub(turns)..].to_vec(),
             has_older_turns: self.has_older_turns || self.turns.len() > turns,
             active: self.active.clone(),
@@ -378,6 +391,7 @@ impl Chat {
             draft: self.draft.clone(),
             activity: self.activity.clone(),
             agent_session: self.agent_session.clone(),
+            has_failed: self.has_failed,
             unlogged: self.unlogged.clone(),
             is_read: self.is_read,
             is_archived: self.is_archived,

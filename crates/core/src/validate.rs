@@ -10,6 +10,7 @@ use crate::event::*;
 use crate::ids::*;
 use crate::input::*;
 use crate::mirror;
+use crate::origin::ChatOrigin;
 use crate::state::*;
 use crate::turn::*;
 
@@ -84,6 +85,14 @@ pub enum Command {
         chat: ChatId,
         uri: String,
     },
+    /// Adds a chat that begins with what another one has. These are the newest turns of it.
+    ForkChat {
+        chat: ChatId,
+        uri: String,
+        origin: Arc<ChatOrigin>,
+        turns: Vec<Arc<Turn>>,
+        older: bool,
+    },
     /// Takes a chat away, where no turn of it runs.
     RemoveChat(ChatId),
     SetActiveClient(ActiveClient),
@@ -131,10 +140,12 @@ pub enum Command {
         older: bool,
         entries: Vec<LogEntry>,
     },
-    /// Adds entries to a chat's log.
+    /// Adds entries to a chat's log, behind the last turn that is over.
     AddEntries {
         chat: ChatId,
         entries: Vec<LogEntry>,
+        /// The agent is to be told the conversation anew, since these change what it knows.
+        anew: bool,
     },
     /// Ends a turn because the host stops: what waits goes on waiting.
     StopTurn {
@@ -162,6 +173,7 @@ impl Command {
                 | Command::StartWaiting { .. }
                 | Command::TakeSteering { .. }
                 | Command::AddChat { .. }
+                | Command::ForkChat { .. }
                 | Command::RemoveChat(_)
                 | Command::MoveLeaf { .. }
                 | Command::AddEntries { .. }
@@ -436,18 +448,15 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
         }
         Command::AddChat { chat, uri } => {
-            out.must_be_usable()?;
-            if chat.as_str().is_empty() {
-                return Err(Rejection::EmptyId);
-            }
-            if session.chat(&chat).is_some() {
-                return Err(Rejection::DuplicateChat(chat));
-            }
-            if session.chats.len() >= MAX_CHATS {
-                return Err(Rejection::TooManyChats);
-            }
+            out.must_have_room_for(&chat)?;
             let row = Chat { uri: Some(uri), ..Chat::new(chat, now) }.row();
             out.session_event(SessionEvent::ChatAdded(row));
+        }
+        Command::ForkChat { chat, uri, origin, turns, older } => {
+            out.must_have_room_for(&chat)?;
+            let new = Chat { uri: Some(uri), origin: Some(origin.clone()), ..Chat::new(chat.clone(), now) };
+            out.session_event(SessionEvent::ChatAdded(new.row()));
+            out.chat_event(&chat, ChatEvent::TurnsInherited { origin, turns, older });
         }
         Command::RemoveChat(chat) => {
             let state = out.chat(&chat)?;
@@ -474,8 +483,11 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
             entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
         }
-        Command::AddEntries { chat, entries } => {
-            out.must_be_idle(&chat)?;
+        Command::AddEntries { chat, entries, anew } => {
+            if anew && out.chat(&chat)?.agent_session.is_some() {
+                out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
+            }
+            out.chat(&chat)?;
             entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
         }
         Command::SetActiveClient(client) => {
@@ -767,6 +779,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         | ChatEvent::AgentSessionChanged(_)
         | ChatEvent::TurnsLeft
         | ChatEvent::TurnsTaken { .. }
+        | ChatEvent::TurnsInherited { .. }
         | ChatEvent::EntryAdded(_) => Err(Rejection::NotYours),
     }
 }
@@ -833,6 +846,20 @@ impl<'a> Out<'a> {
             Some(active) => Err(Rejection::TurnInProgress(active.id.clone())),
             None => Ok(()),
         }
+    }
+
+    fn must_have_room_for(&self, chat: &ChatId) -> Result<(), Rejection> {
+        self.must_be_usable()?;
+        if chat.as_str().is_empty() {
+            return Err(Rejection::EmptyId);
+        }
+        if self.session.chat(chat).is_some() {
+            return Err(Rejection::DuplicateChat(chat.clone()));
+        }
+        if self.session.chats.len() >= MAX_CHATS {
+            return Err(Rejection::TooManyChats);
+        }
+        Ok(())
     }
 
     fn must_be_usable(&self) -> Result<(), Rejection> {

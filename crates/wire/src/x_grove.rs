@@ -4,6 +4,8 @@
 //! is meant.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// What every method's name begins with.
 pub const PREFIX: &str = "x-grove/";
@@ -12,22 +14,40 @@ pub const PREFIX: &str = "x-grove/";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Tree,
+    Entries,
     Navigate,
     Label,
     Branch,
     Fork,
+    Merge,
+    Compact,
+    Abort,
 }
 
 impl Method {
-    pub const ALL: [Self; 5] = [Self::Tree, Self::Navigate, Self::Label, Self::Branch, Self::Fork];
+    pub const ALL: [Self; 9] = [
+        Self::Tree,
+        Self::Entries,
+        Self::Navigate,
+        Self::Label,
+        Self::Branch,
+        Self::Fork,
+        Self::Merge,
+        Self::Compact,
+        Self::Abort,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Method::Tree => "x-grove/tree",
+            Method::Entries => "x-grove/entries",
             Method::Navigate => "x-grove/navigate",
             Method::Label => "x-grove/label",
             Method::Branch => "x-grove/branch",
             Method::Fork => "x-grove/fork",
+            Method::Merge => "x-grove/merge",
+            Method::Compact => "x-grove/compact",
+            Method::Abort => "x-grove/abort",
         }
     }
 
@@ -101,6 +121,15 @@ pub struct NavigateParams {
     /// A name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Whether what is left is to be summarized where one goes to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summarize: bool,
+    /// What the summary should look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Whether that takes the place of what a summarizer is usually told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace_instructions: bool,
 }
 
 /// Tells `null` from absent.
@@ -117,6 +146,78 @@ pub struct NavigateResult {
     /// The message that was taken back to be said anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Value>,
+    /// The entry with the summary of what was left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_entry: Option<String>,
+}
+
+/// The log's lines, in the order in which they were written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EntriesParams {
+    /// Goes on behind what an answer before this one gave; without one it begins at the log's first entry.
+    pub cursor: Option<String>,
+    pub limit: Option<usize>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EntriesResult {
+    /// As they stand in the log, Grove's own marks among them.
+    pub entries: Vec<Box<RawValue>>,
+    /// Where to go on, also when there is nothing more now: what is written later comes behind it.
+    pub cursor: String,
+    /// Whether there is more now.
+    pub more: bool,
+    pub leaf: Option<String>,
+}
+
+/// Brings what came of another branch to where one is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeParams {
+    /// The end of that branch.
+    pub entry: String,
+    /// What the summary should look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeResult {
+    pub summary_entry: String,
+    pub summary: String,
+    pub leaf: Option<String>,
+}
+
+/// Puts a summary in place of the older part of the branch.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CompactParams {
+    /// What the summary should look at.
+    pub instructions: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactResult {
+    pub compaction_entry: String,
+    pub summary: String,
+    /// The first entry that the agent is still told as it is.
+    pub first_kept_entry: Option<String>,
+    /// How large the conversation was, in tokens, about.
+    pub tokens_before: u64,
+}
+
+/// Whether there was a summary being made, which is given up now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AbortResult {
+    pub aborted: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -159,4 +260,7 @@ pub struct NewSessionResult {
     /// The message to begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Value>,
 }

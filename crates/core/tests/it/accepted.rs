@@ -24,6 +24,7 @@ fn name(command: &Command) -> &'static str {
         Command::SetChatRead { .. } => "SetChatRead",
         Command::SetChatArchived { .. } => "SetChatArchived",
         Command::AddChat { .. } => "AddChat",
+        Command::ForkChat { .. } => "ForkChat",
         Command::RemoveChat(_) => "RemoveChat",
         Command::SetActiveClient(_) => "SetActiveClient",
         Command::RemoveActiveClient(_) => "RemoveActiveClient",
@@ -44,7 +45,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 32;
+const COMMANDS: usize = 33;
 
 /// The first event of each accepted command is the command itself, as it happened.
 #[test]
@@ -157,6 +158,7 @@ fn every_command_is_echoed_first() {
         chat: "side".into(),
         uri: Some("scripted:/s1/side".into()),
         title: String::new(),
+        origin: None,
         status: ChatStatus::Idle,
         is_read: true,
         is_archived: false,
@@ -166,7 +168,12 @@ fn every_command_is_echoed_first() {
     let host_cases = [
         (Scene::in_turn(), Command::Report { chat: main(), event: ended() }, in_chat(lasting(ended(), 1))),
         (Scene::in_turn(), Command::ReportSession(SessionEvent::Listed), in_session(SessionEvent::Listed)),
-        (Scene::ready(), add_chat("side"), in_session(SessionEvent::ChatAdded(side))),
+        (Scene::ready(), add_chat("side"), in_session(SessionEvent::ChatAdded(side.clone()))),
+        (
+            Scene::ready(),
+            fork_chat("side", OriginKind::Fork, vec![]),
+            in_session(SessionEvent::ChatAdded(ChatRow { origin: Some(origin(OriginKind::Fork)), ..side })),
+        ),
         (
             Scene::ready().after_command_of_host(add_chat("side")),
             Command::RemoveChat("side".into()),
@@ -193,7 +200,7 @@ fn every_command_is_echoed_first() {
         ),
         (
             Scene::ready(),
-            Command::AddEntries { chat: main(), entries: vec![entry()] },
+            Command::AddEntries { chat: main(), entries: vec![entry()], anew: false },
             in_chat(ChatEvent::EntryAdded(entry())),
         ),
         (waiting().after_command_of_host(stop()), start_waiting(), in_chat(ChatEvent::QueuedRemoved("p1".into()))),
@@ -210,11 +217,21 @@ fn entry() -> LogEntry {
 }
 
 #[test]
+fn entries_may_be_added_while_a_turn_runs_and_can_make_the_agent_forget() {
+    let added = |anew| Command::AddEntries { chat: main(), entries: vec![entry()], anew };
+    let in_chat = |event| Change::Chat("s1".into(), main(), event);
+    assert_eq!(Scene::in_turn().host(added(false)).unwrap(), [in_chat(ChatEvent::EntryAdded(entry()))]);
+    let known = ChatEvent::AgentSessionChanged(Some("a".into()));
+    let mut scene = Scene::ready().after_command_of_host(Command::Report { chat: main(), event: known });
+    let changes = scene.host(added(true)).unwrap();
+    assert_eq!(changes[0], in_chat(ChatEvent::AgentSessionChanged(None)));
+    assert_eq!(changes[1], in_chat(ChatEvent::EntryAdded(entry())));
+}
+
+#[test]
 fn the_leaf_stays_where_it_is_while_a_turn_runs() {
     let moved = || Command::MoveLeaf { chat: main(), turns: vec![], older: false, entries: vec![] };
     assert_eq!(Scene::in_turn().host(moved()), Err(Rejection::TurnInProgress(turn())));
-    let added = Command::AddEntries { chat: main(), entries: vec![entry()] };
-    assert_eq!(Scene::in_turn().host(added), Err(Rejection::TurnInProgress(turn())));
     let known = Scene::ready().after_command_of_host(Command::Report {
         chat: main(),
         event: ChatEvent::AgentSessionChanged(Some("a".into())),

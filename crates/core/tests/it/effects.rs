@@ -642,3 +642,25 @@ fn a_copy_with_the_newest_turns_differs_in_nothing_but_the_older_ones_and_says_s
         assert_eq!(session.with_newest_turns(kept), expected, "{kept}");
     }
 }
+
+#[test]
+fn a_fork_shows_what_it_began_with_and_a_side_chat_only_knows_it() {
+    let mut scene = Scene::in_turn();
+    scene.report(ended()).unwrap();
+    let turns = scene.session.chats[0].turns.clone();
+    let began = |scene: &Scene, kind: OriginKind| {
+        let mut scene = scene.clone();
+        let changes = scene.host(fork_chat("side", kind.clone(), turns.clone())).unwrap();
+        assert!(matches!(&changes[1], Change::Chat(_, _, ChatEvent::TurnsInherited { .. })), "{changes:?}");
+        // What is written of it says where the turns are, and not what is in them.
+        let Change::Chat(_, _, written) = &changes[1] else { panic!("{changes:?}") };
+        let read: ChatEvent = serde_json::from_str(&serde_json::to_string(written).unwrap()).unwrap();
+        let nothing = ChatEvent::TurnsInherited { origin: origin(kind), turns: vec![], older: true };
+        assert_eq!(read, nothing);
+        scene.session.chat(&"side".into()).unwrap().clone()
+    };
+    let fork = began(&scene, OriginKind::Fork);
+    assert_eq!((&fork.turns, fork.has_older_turns), (&turns, true));
+    let side = began(&scene, OriginKind::Side { selection: None });
+    assert_eq!((side.turns.len(), side.has_older_turns), (0, false));
+}

@@ -9,6 +9,7 @@ fn row(status: ChatStatus, modified_at: u64) -> SessionEvent {
     SessionEvent::ChatRowChanged(ChatRow {
         chat: main(),
         uri: None,
+        origin: None,
         title: Session::UNTITLED.to_owned(),
         status,
         is_read: false,

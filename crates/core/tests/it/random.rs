@@ -163,11 +163,11 @@ fn is_denied_by_setting(command: &Command) -> bool {
 }
 
 /// What the host does of its own accord.
-fn of_the_host(id: ChatId, chat: &Chat, dice: &mut Dice) -> Command {
+fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
     match dice.below(14) {
         12 | 13 => {
             // Some of what was said, as on another branch.
-            let turns = chat.turns.iter().take(dice.below(3)).cloned().collect();
+            let turns = of.turns.iter().take(dice.below(3)).cloned().collect();
             let entries = (0..dice.below(2)).map(|_| LogEntry { line: dice.text().into(), after: None }).collect();
             Command::MoveLeaf { chat: id, turns, older: dice.chance(30), entries }
         }
@@ -175,12 +175,25 @@ fn of_the_host(id: ChatId, chat: &Chat, dice: &mut Dice) -> Command {
             let chat = side_chat(dice);
             let uri = dice.pick(&["ahp-chat:/", "ahp-chat://"]);
             let uri = format!("{uri}{chat}{}", if uri.ends_with("//") { "/c2NyaXB0ZWQ6L3Mx" } else { "" });
-            Command::AddChat { chat, uri }
+            if dice.chance(70) {
+                return Command::AddChat { chat, uri };
+            }
+            let kind = match dice.chance(60) {
+                true => OriginKind::Fork,
+                false => OriginKind::Side {
+                    selection: dice.maybe(|dice| Selection { text: dice.text(), part: dice.maybe(Dice::text) }),
+                },
+            };
+            let turns: Vec<_> = of.turns.iter().take(dice.below(3)).cloned().collect();
+            let turn = turns.last().map(|turn| turn.id.clone());
+            let log = LogPart { boundary: 100, extent: Extent::Branch, leaf: Some(dice.text()) };
+            let origin = ChatOrigin { session: new_session().id, chat: id, uri: of.uri.clone(), turn, kind, log };
+            Command::ForkChat { chat, uri, origin: origin.into(), turns, older: dice.chance(30) }
         }
         2 | 5 | 6 => Command::RemoveChat(if dice.chance(80) { side_chat(dice) } else { id }),
         3 => Command::TakeSteering { chat: id },
         4 => {
-            let turn = chat.active.as_ref().map_or_else(|| TurnId::from(dice.id("turn-")), |active| active.id.clone());
+            let turn = of.active.as_ref().map_or_else(|| TurnId::from(dice.id("turn-")), |active| active.id.clone());
             Command::StopTurn { chat: id, turn, error: error(dice) }
         }
         9..=11 => Command::ReportSession(session_event(dice)),
@@ -559,6 +572,7 @@ fn chat_row(dice: &mut Dice) -> ChatRow {
         chat: ChatId::from(dice.pick(&["main", "side"])),
         uri: dice.maybe(Dice::text),
         title: dice.text(),
+        origin: None,
         status: dice.pick(&[ChatStatus::Idle, ChatStatus::InProgress, ChatStatus::InputNeeded, ChatStatus::Error]),
         is_read: dice.chance(50),
         is_archived: dice.chance(50),

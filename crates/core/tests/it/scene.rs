@@ -1,5 +1,7 @@
 //! A session, its agent, and short words for what happens to them.
 
+use std::sync::Arc;
+
 use grove_core::*;
 
 use crate::random;
@@ -215,6 +217,16 @@ pub(crate) fn steer(id: &str) -> Command {
 
 pub(crate) fn add_chat(id: &str) -> Command {
     Command::AddChat { chat: id.into(), uri: format!("scripted:/s1/{id}") }
+}
+
+/// A chat that begins with what the main one has.
+pub(crate) fn fork_chat(id: &str, kind: OriginKind, turns: Vec<Arc<Turn>>) -> Command {
+    Command::ForkChat { chat: id.into(), uri: format!("scripted:/s1/{id}"), origin: origin(kind), turns, older: true }
+}
+
+pub(crate) fn origin(kind: OriginKind) -> Arc<ChatOrigin> {
+    let log = LogPart { boundary: 100, extent: Extent::Branch, leaf: Some("a".into()) };
+    Arc::new(ChatOrigin { session: "s1".into(), chat: main(), uri: None, turn: Some(turn()), kind, log })
 }
 
 /// A client that takes part, with a tool of its own.

@@ -11,7 +11,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use grove_core::{ChatId, ProviderId, Session, SessionId, SessionUri};
+use grove_core::{ChatId, ChatOrigin, ProviderId, Session, SessionId, SessionUri};
 
 use super::ROOT;
 
@@ -206,14 +206,30 @@ impl Names {
         if chat.as_str() == Session::MAIN_CHAT {
             return;
         }
+        let names = self.other(chat, uri);
+        self.others.retain(|(mine, _)| mine != chat);
+        self.others.push((chat.clone(), names));
+    }
+
+    fn other(&self, chat: &ChatId, uri: Option<&str>) -> ChatNames {
         let plain = format!("{CHAT}:/{chat}");
-        let names = ChatNames {
+        ChatNames {
             computed: uri.map_or_else(|| plain.clone(), ToOwned::to_owned),
             plain,
             derived: computed(chat.as_str(), &self.plain),
-        };
-        self.others.retain(|(mine, _)| mine != chat);
-        self.others.push((chat.clone(), names));
+        }
+    }
+
+    /// The name of a chat that another one comes from; nothing where it is of another session. It is the name that the
+    /// chat had, if it is gone.
+    pub fn origin(&self, origin: &ChatOrigin, spelling: Spelling) -> Option<String> {
+        if self.plain != format!("{SESSION}:/{}", origin.session) {
+            return None;
+        }
+        Some(match origin.chat.as_str() {
+            Session::MAIN_CHAT => self.main.get(spelling).to_owned(),
+            _ => self.other(&origin.chat, origin.uri.as_deref()).get(spelling).to_owned(),
+        })
     }
 
     pub fn session(&self, spelling: Spelling) -> &str {

@@ -159,6 +159,8 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         // Version 1 cannot say this: whoever speaks it begins anew.
         | ChatEvent::TurnsLeft
         | ChatEvent::TurnsTaken { .. }
+        // A chat begins with this: nobody has seen it before.
+        | ChatEvent::TurnsInherited { .. }
         | ChatEvent::EntryAdded(_) => return None,
     };
     Some((change, Dated::No))

@@ -71,6 +71,7 @@ pub(super) fn chat_without_turns(
         queued_messages: Some(queued).filter(|queued| !queued.is_empty()),
         draft: chat.draft.as_ref().map(message),
         activity: chat.activity.clone(),
+        origin: chat.origin.as_deref().and_then(|origin| super::session::origin(origin, names, spelling)),
         ..ChatState::default()
     }
 }

@@ -32,7 +32,7 @@ pub fn agent(agent: &core::AgentInfo) -> AgentInfo {
         description: agent.description.clone(),
         models: agent.models.iter().map(model).collect(),
         capabilities: Some(AgentCapabilities {
-            multiple_chats: Some(MultipleChatsCapability::default()),
+            multiple_chats: Some(MultipleChatsCapability { fork: Some(true), side_chat: Some(true) }),
             multiple_working_directories: None,
         }),
         ..AgentInfo::default()
@@ -135,8 +135,25 @@ pub fn chat_summary(row: &core::ChatRow, names: &Names, spelling: Spelling) -> C
         title: row.title.clone(),
         status: row_status(row),
         modified_at: time::text(row.modified_at),
+        origin: row.origin.as_deref().and_then(|origin| self::origin(origin, names, spelling)),
         ..ChatSummary::default()
     }
+}
+
+/// Where a chat comes from, if that is another one of its session.
+pub(super) fn origin(origin: &core::ChatOrigin, names: &Names, spelling: Spelling) -> Option<ChatOrigin> {
+    let chat = names.origin(origin, spelling)?;
+    let turn_id = origin.turn.as_ref()?.to_string();
+    Some(match &origin.kind {
+        core::OriginKind::Fork => ChatOrigin::Fork(ForkChatOrigin { chat, turn_id }),
+        core::OriginKind::Side { selection } => {
+            let selection = selection.as_ref().map(|selection| SideChatSelection {
+                text: selection.text.clone(),
+                response_part_id: selection.part.clone(),
+            });
+            ChatOrigin::SideChat(SideChatOrigin { chat, turn_id, selection })
+        }
+    })
 }
 
 /// The settings, by the newest schema that is known.
