@@ -8,8 +8,8 @@ use grove_fs::FsError;
 
 use crate::entries::{self, Stamp, text};
 use crate::fields::Parts;
-use crate::header::VERSION;
-use crate::index::{Ending, EntryNo, Index, Owner, Parent};
+use crate::header::{Header, VERSION};
+use crate::index::{Ending, EntryNo, Index, LeafMark, Owner, Parent};
 use crate::kind::Kind;
 use crate::moves::{PlanError, find};
 use crate::object::Object;
@@ -123,6 +123,13 @@ pub fn branched(
     Ok(NewLog { leaf: last, entries: builder.entries, pieces: builder.pieces })
 }
 
+/// The log of a session that has nothing yet but its header.
+pub fn begun(header: &NewHeader<'_>) -> NewLog {
+    let mut line = header_line(header);
+    line.push(b'\n');
+    NewLog { leaf: None, entries: 0, pieces: vec![Piece::Lines(line)] }
+}
+
 /// The log of a session that has everything another one has, line by line as it stands, under a header of its own.
 pub fn forked(index: &Index, header: &NewHeader<'_>) -> NewLog {
     let mut builder = Builder::new(index, header);
@@ -139,6 +146,32 @@ pub fn forked(index: &Index, header: &NewHeader<'_>) -> NewLog {
     }
     let leaf = index.leaf().map(|leaf| index.id(leaf).into_owned());
     NewLog { leaf, entries: index.len(), pieces: builder.pieces }
+}
+
+/// The index of the log that [`forked`] gives, made from that of the old one. `None` where something is wrong with the old
+/// one: then the new one is to be read.
+pub fn forked_index(index: &Index, header: &NewHeader<'_>) -> Option<Index> {
+    if index.ending() != Ending::Whole || !index.damage().is_empty() {
+        return None;
+    }
+    let line = header_line(header);
+    let first = index.entries().next();
+    let (old_offset, old_line) = first.map(|first| (index.offset(first), index.line(first)))?;
+    let moved = |offset: u64| offset - old_offset + line.len() as u64 + 1;
+    let moved_line = |number: u64| number - old_line + 2;
+    let mut new = index.clone();
+    for record in &mut new.facts.records {
+        record.offset = moved(record.offset);
+        record.line = u32::try_from(moved_line(u64::from(record.line))).ok()?;
+    }
+    if let LeafMark::Moved { line, offset, .. } = &mut new.facts.leaf {
+        *offset = moved(*offset);
+        *line = u32::try_from(moved_line(u64::from(*line))).ok()?;
+    }
+    new.facts.length = moved(index.log_length());
+    new.facts.lines = moved_line(index.facts.lines);
+    new.facts.header = Some(Header { line, slot: None });
+    Some(new)
 }
 
 impl NewLog {
@@ -201,9 +234,7 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(index: &'a Index, header: &NewHeader<'_>) -> Self {
-        let mut line = header_line(header);
-        line.push(b'\n');
-        Self { index, pieces: vec![Piece::Lines(line)], entries: 0 }
+        Self { index, pieces: begun(header).pieces, entries: 0 }
     }
 
     fn entry(&mut self, entry: EntryNo, change: Change) {

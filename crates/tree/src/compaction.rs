@@ -121,14 +121,34 @@ fn beginnings(index: &Index, messages: &[ModelMessage]) -> Vec<bool> {
     can_begin
 }
 
+/// What is wanted of a summary.
+#[derive(Clone, Copy, Debug)]
+pub struct SummaryWish<'a> {
+    pub of: SummaryOf,
+    /// What it should look at.
+    pub instructions: Option<&'a str>,
+    /// Whether that takes the place of what a summarizer is usually told.
+    pub replaces: bool,
+    /// What else it should know.
+    pub context: &'a [String],
+}
+
 /// What a summarizer is told: what is wanted, then the conversation in plain text of at most about `limit` bytes.
-pub fn summary_prompt(of: SummaryOf, instructions: Option<&str>, messages: &[ModelMessage], limit: usize) -> String {
-    let wanted = match of {
+pub fn summary_prompt(wish: &SummaryWish<'_>, messages: &[ModelMessage], limit: usize) -> String {
+    let usual = match wish.of {
         SummaryOf::Past => PAST,
         SummaryOf::Branch => BRANCH,
     };
-    let more = instructions.map(|more| format!("\nLook at this in particular: {more}\n")).unwrap_or_default();
-    format!("{wanted}\n{FORM}{more}\n<conversation>\n{}\n</conversation>\n", retell(messages, limit))
+    let mut wanted = match (wish.instructions, wish.replaces) {
+        (Some(instructions), true) => format!("{instructions}\n"),
+        (Some(more), false) => format!("{usual}\n{FORM}\nLook at this in particular: {more}\n"),
+        (None, _) => format!("{usual}\n{FORM}"),
+    };
+    for line in wish.context {
+        wanted.push_str(line);
+        wanted.push('\n');
+    }
+    format!("{wanted}\n<conversation>\n{}\n</conversation>\n", retell(messages, limit))
 }
 
 const PAST: &str = "\

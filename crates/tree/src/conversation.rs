@@ -1,17 +1,25 @@
 //! A context in the words that any agent understands: messages of the user, of the assistant, results of tools. And as
 //! a story in plain text, for agents that can only be told.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-use crate::context::{COMPACTED, Context, ContextMessage, LEFT_BRANCH};
+use grove_fs::FsError;
+
+use crate::context::{COMPACTED, Context, ContextMessage, LEFT_BRANCH, Rules};
 use crate::fields::{Parts, each_block, is};
-use crate::index::EntryNo;
+use crate::index::{EntryNo, Index};
 use crate::object::field;
 use crate::scan::lossy;
+use crate::source::Source;
 
 /// How much of a tool's result a story tells. Of longer ones the beginning and the end are told.
 const MAX_RESULT: usize = 2_000;
+/// How many messages are read at first for a story. Few stories have room for more.
+const FIRST_READ: usize = 200;
+/// What stands between two messages of a story.
+const BETWEEN: &str = "\n\n";
 
 /// A message as models know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +28,8 @@ pub struct ModelMessage {
     pub entry: EntryNo,
     pub speaker: Speaker,
     pub content: Vec<Block>,
+    /// Whether it stands for older messages that a compaction took away. A story never leaves it out.
+    pub is_leading: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +66,26 @@ pub enum Block {
 /// A context's messages for a model. Summaries stand in `<summary>`, and they, messages of extensions and commands that
 /// the user ran are the user's.
 pub fn model_messages(context: &Context<'_>) -> Vec<ModelMessage> {
-    context.messages.iter().filter_map(model_message).collect()
+    let message = |(number, message)| model_message(message, number < context.leading);
+    context.messages.iter().enumerate().filter_map(message).collect()
 }
 
-fn model_message(message: &ContextMessage<'_>) -> Option<ModelMessage> {
+/// The messages of some entries of the branch that ends at one of them, the oldest first.
+pub fn messages_of(
+    index: &Index,
+    source: &(impl Source + ?Sized),
+    end: EntryNo,
+    entries: &[EntryNo],
+) -> Result<Vec<ModelMessage>, FsError> {
+    // An entry is one message at most, so as many of the newest hold them all.
+    let context = Context::tail(index, source, Rules::Grove, Some(end), entries.len())?;
+    let wanted: HashSet<EntryNo> = entries.iter().copied().collect();
+    let mut messages = model_messages(&context);
+    messages.retain(|message| wanted.contains(&message.entry));
+    Ok(messages)
+}
+
+fn model_message(message: &ContextMessage<'_>, is_leading: bool) -> Option<ModelMessage> {
     let fields = Parts::of_message(message.json.bytes());
     let role = fields.role.and_then(lossy).unwrap_or_default();
     let said = |name| field(message.json.bytes(), name).and_then(lossy).unwrap_or_default();
@@ -82,7 +108,7 @@ fn model_message(message: &ContextMessage<'_>) -> Option<ModelMessage> {
         "fileMention" => (Speaker::User, mentions(fields.files)),
         _ => (Speaker::User, blocks(fields.content)),
     };
-    (!content.is_empty()).then_some(ModelMessage { entry: message.entry, speaker, content })
+    (!content.is_empty()).then_some(ModelMessage { entry: message.entry, speaker, content, is_leading })
 }
 
 fn summary(introduction: &str, text: &str) -> Block {
@@ -125,27 +151,71 @@ fn text(value: Option<&[u8]>) -> String {
     value.and_then(lossy).unwrap_or_default()
 }
 
-/// Tells a conversation in plain text of at most about `limit` bytes. The oldest is left out where it is too long, and
-/// the story says so.
+/// The story of the conversation up to an entry, in at most about `limit` bytes; `None` where nothing was said. Of a long
+/// log no more is read than the story has room for, and a few messages.
+pub fn recall(
+    index: &Index,
+    source: &(impl Source + ?Sized),
+    at: Option<EntryNo>,
+    limit: usize,
+) -> Result<Option<String>, FsError> {
+    let mut count = FIRST_READ;
+    loop {
+        let context = Context::recent(index, source, Rules::Grove, at, count)?;
+        let messages = model_messages(&context);
+        let has_room = || messages.iter().map(|message| told_of(message).len() + BETWEEN.len()).sum::<usize>() <= limit;
+        if context.is_cut && has_room() {
+            // What came before may fit as well.
+            count = count.saturating_mul(2);
+            continue;
+        }
+        return Ok((!messages.is_empty()).then(|| story(&messages, limit, context.is_cut)));
+    }
+}
+
+/// Tells a conversation in plain text of at most about `limit` bytes. The oldest is left out where it is too long, but for
+/// the summary that it begins with, and the story says so.
 pub fn retell(messages: &[ModelMessage], limit: usize) -> String {
+    story(messages, limit, false)
+}
+
+/// `is_cut`: something is left out already, between what leads and the rest.
+fn story(messages: &[ModelMessage], limit: usize, is_cut: bool) -> String {
+    let (leading, rest) = messages.split_at(messages.iter().take_while(|message| message.is_leading).count());
+    let newest = rest.last().map_or(0, |message| told_of(message).len());
+    let mut lead = leading.iter().map(told_of).collect::<Vec<_>>().join(BETWEEN);
+    // A summary is cut only where the newest message would find no room beside it, which has half of it at most.
+    lead.truncate(lead.floor_char_boundary(limit - newest.min(limit / 2)));
+    let mut room = limit - lead.len();
+    let mut is_cut = is_cut;
     let mut told = Vec::new();
-    let mut length = 0;
-    for message in messages.iter().rev() {
+    for message in rest.iter().rev() {
         let mut text = told_of(message);
-        if length + text.len() > limit {
+        let Some(left) = room.checked_sub(text.len()) else {
+            is_cut = true;
             // What is newest is told in any case, as far as it fits.
             if told.is_empty() {
-                text.truncate(text.floor_char_boundary(limit));
+                text.truncate(text.floor_char_boundary(room));
                 told.push(text);
             }
-            told.push("(What was said before is left out here.)".to_owned());
             break;
-        }
-        length += text.len();
+        };
+        room = left.saturating_sub(BETWEEN.len());
         told.push(text);
     }
+    if is_cut {
+        let left_out = if lead.is_empty() {
+            "(What was said before is left out here.)"
+        } else {
+            "(What came next is left out here.)"
+        };
+        told.push(left_out.to_owned());
+    }
+    if !lead.is_empty() {
+        told.push(lead);
+    }
     told.reverse();
-    told.join("\n\n")
+    told.join(BETWEEN)
 }
 
 fn told_of(message: &ModelMessage) -> String {

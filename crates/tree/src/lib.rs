@@ -77,7 +77,7 @@ mod time;
 pub mod turns;
 
 pub use append::AppendError;
-pub use branched::{Change, NewHeader, NewLog, NewLogError, Piece, branched, forked};
+pub use branched::{Change, NewHeader, NewLog, NewLogError, Piece, begun, branched, forked, forked_index};
 pub use children::Children;
 pub use context::{Context, ContextMessage, Json, Model, Rules};
 pub use damage::{Damage, DamageKind, MAX_DAMAGE};

@@ -76,6 +76,25 @@ pub struct BranchPoint {
     pub prefill: Prefill,
 }
 
+/// A branch that one is not on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherBranch {
+    pub end: EntryNo,
+    /// The last entry that it and the active branch have in common.
+    pub ancestor: Option<EntryNo>,
+    /// What it has behind that, the oldest first.
+    pub entries: Vec<EntryNo>,
+}
+
+/// Why there is no such branch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OtherBranchError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("entry {id} is on the active branch")]
+    OnThisBranch { id: String },
+}
+
 /// Why a session cannot branch off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchPointError {
@@ -106,6 +125,16 @@ pub fn prepare(index: &Index, target: Option<&str>, wishes: Wishes) -> Result<Wa
         replace_instructions: wishes.replace_instructions,
         label: wishes.label,
     }))
+}
+
+/// The branch that ends at an entry, as far as the active one does not have it.
+pub fn other_branch(index: &Index, end: &str) -> Result<OtherBranch, OtherBranchError> {
+    let entry = find(index, end)?;
+    let (ancestor, entries) = left_behind(index, Some(entry), index.leaf());
+    if entries.is_empty() {
+        return Err(OtherBranchError::OnThisBranch { id: end.to_owned() });
+    }
+    Ok(OtherBranch { end: entry, ancestor, entries })
 }
 
 /// The last common entry of two branches, and what the first has behind it.

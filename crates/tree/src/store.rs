@@ -53,6 +53,24 @@ pub async fn open_log(
     Ok(Opened { index, migrated: None, origin: Origin::Log })
 }
 
+/// The index of what a log had when it was this long. Only a log that is of this version can be looked at so: an older one
+/// is brought forward before anything is cut from it.
+pub async fn index_below(fs: &dyn SessionFs, path: &str, boundary: u64) -> Result<Index, LogError> {
+    let mut indexer = Indexer::new();
+    let mut offset = 0;
+    while offset < boundary {
+        let most = usize::try_from(boundary - offset).unwrap_or(CHUNK).min(CHUNK);
+        let chunk = fs.read_range(path, offset, most).await?;
+        if chunk.is_empty() {
+            let reason = format!("it ends at byte {offset}, and was cut at {boundary} before");
+            return Err(FsError::Other { path: path.to_owned(), reason }.into());
+        }
+        offset += chunk.len() as u64;
+        indexer.feed(&chunk);
+    }
+    indexer.finish()
+}
+
 /// Opens a log by its side index, where there is one that can be trusted, and what was appended since; else as
 /// [`open_log`].
 pub async fn open_log_with_side_index(

@@ -47,6 +47,12 @@ pub struct Context<'a> {
     /// pi has no modes.
     pub mode: Option<String>,
     pub injected_rules: Vec<String>,
+    /// How many of the messages stand for what a compaction took away: they come first.
+    #[serde(skip)]
+    pub leading: usize,
+    /// Whether there are older messages that are not among them.
+    #[serde(skip)]
+    pub is_cut: bool,
 }
 
 /// A message.
@@ -127,12 +133,13 @@ impl<'a> Context<'a> {
     /// What a model is given before the first entry.
     pub fn empty(rules: Rules) -> Self {
         let settings = settings::Settings::none(rules);
-        Self::with(settings, Vec::new())
+        Self::with(settings, Newest { messages: Vec::new(), is_cut: false }, 0)
     }
 
-    fn with(settings: settings::Settings, messages: Vec<ContextMessage<'a>>) -> Self {
+    fn with(settings: settings::Settings, newest: Newest<'a>, leading: usize) -> Self {
         let settings::Settings { thinking_level, model, mode, injected_rules } = settings;
-        Self { messages, thinking_level, model, mode, injected_rules }
+        let Newest { messages, is_cut } = newest;
+        Self { messages, thinking_level, model, mode, injected_rules, leading, is_cut }
     }
 
     /// What a model is given at an entry; at `None`, before the first one.
@@ -158,8 +165,39 @@ impl<'a> Context<'a> {
         let branch = at.map(|entry| index.branch(entry)).unwrap_or_default();
         let settings = settings::Settings::of(rules, index, source, &branch)?;
         let path = Path::of(rules, index, source, &branch)?;
-        Ok(Self::with(settings, newest(&path, index, source, rules, count)?))
+        let newest = newest(&path, index, source, rules, count)?;
+        let leading = newest.messages.iter().take_while(|message| path.compaction == Some(message.entry)).count();
+        Ok(Self::with(settings, newest, leading))
     }
+
+    /// The same, and before the newest messages what a compaction left of the older ones, however many are left out in
+    /// between.
+    pub fn recent(
+        index: &Index,
+        source: &'a (impl Source + ?Sized),
+        rules: Rules,
+        at: Option<EntryNo>,
+        count: usize,
+    ) -> Result<Self, FsError> {
+        let mut context = Self::tail(index, source, rules, at, count)?;
+        let at = at.filter(|entry| context.is_cut && index.owner(*entry) == Owner::Tree);
+        if let Some(at) = at
+            && context.leading == 0
+        {
+            let path = Path::of(rules, index, source, &index.branch(at))?;
+            let mut writer = Writer::new(rules, &path);
+            writer.begin(index, source)?;
+            context.leading = writer.drafts.len();
+            context.messages.splice(..0, writer.drafts.into_iter().map(Draft::finish));
+        }
+        Ok(context)
+    }
+}
+
+/// The newest messages of a path.
+struct Newest<'a> {
+    messages: Vec<ContextMessage<'a>>,
+    is_cut: bool,
 }
 
 /// How many entries are read at first beyond the messages that are wanted. Some are dropped again.
@@ -172,7 +210,7 @@ fn newest<'a>(
     source: &'a (impl Source + ?Sized),
     rules: Rules,
     count: usize,
-) -> Result<Vec<ContextMessage<'a>>, FsError> {
+) -> Result<Newest<'a>, FsError> {
     let mut size = count.saturating_add(MARGIN);
     loop {
         let mut from = path.entries.len().saturating_sub(size);
@@ -195,7 +233,8 @@ fn newest<'a>(
             if rules == Rules::Grove {
                 skip += drafts[skip..].iter().take_while(|draft| draft.voice.answers().is_some()).count();
             }
-            return Ok(drafts.into_iter().skip(skip).map(Draft::finish).collect());
+            let messages = drafts.into_iter().skip(skip).map(Draft::finish).collect();
+            return Ok(Newest { messages, is_cut: from > 0 || skip > 0 });
         }
         // Each time twice as far: all in all no more than twice what was needed is read.
         size = size.saturating_mul(2);

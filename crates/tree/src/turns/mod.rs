@@ -8,12 +8,14 @@
 //! Reading them gives the same turn again. Entries of other programs, which have no such field, become turns by their
 //! messages alone.
 
+mod place;
 mod read;
 mod window;
 mod write;
 
+pub use place::{Place, place_of};
 pub use read::{ended_turn, turns};
-pub use window::{Limit, Window, entry_of, newest, newest_at};
+pub use window::{Limit, Stretch, Window, newest, newest_at, newest_in};
 pub use write::{Lines, Origin, header_line, name_line, turn_lines};
 
 use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};

@@ -49,6 +49,20 @@ pub(crate) fn turns_of<'a>(
     turns
 }
 
+/// The turn that a message says it belongs to, as Grove writes it.
+pub(super) fn turn_named_in(line: &[u8]) -> Option<TurnId> {
+    #[derive(Deserialize)]
+    struct Named {
+        grove: Extra,
+    }
+    #[derive(Deserialize)]
+    struct Extra {
+        turn: TurnId,
+    }
+    let named = |line: &[u8]| serde_json::from_slice::<Named>(line).map(|named| named.grove.turn);
+    named(line).or_else(|_| named(&without_surrogates(line))).ok()
+}
+
 /// Whether a line is what a person said, with which a turn begins.
 pub(crate) fn begins_turn(line: &[u8]) -> bool {
     #[derive(Deserialize)]

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use grove_core::{SessionId, Turn, TurnId};
+use grove_core::Turn;
 use grove_fs::SessionFs;
 
 use super::read::{begins_turn, turns_of};
-use super::write::hash_of;
 use crate::error::LogError;
 use crate::index::{EntryNo, Index, Owner};
 use crate::store::read_lines;
@@ -31,6 +30,34 @@ pub struct Window {
     pub older: bool,
 }
 
+/// Entries in a row of a branch, of which turns are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// The last of them; without one there are none.
+    last: Option<EntryNo>,
+    /// What comes before them and is not among them.
+    above: Option<EntryNo>,
+    /// The first entry that does not count, in the order of the file.
+    end: usize,
+}
+
+impl Stretch {
+    /// The way to an entry.
+    pub fn to(last: Option<EntryNo>) -> Self {
+        Self { last, above: None, end: usize::MAX }
+    }
+
+    /// What comes before an entry.
+    pub fn before(index: &Index, entry: EntryNo) -> Self {
+        Self { last: index.parent(entry), above: None, end: entry.as_usize() }
+    }
+
+    /// Only what comes behind an entry, where it is on the way.
+    pub fn above(self, floor: Option<EntryNo>) -> Self {
+        Self { above: floor, ..self }
+    }
+}
+
 /// The newest turns on the way to an entry, or none where there is none, as many as `limit` lets in.
 pub async fn newest_at(
     fs: &dyn SessionFs,
@@ -39,7 +66,7 @@ pub async fn newest_at(
     at: Option<EntryNo>,
     limit: Limit,
 ) -> Result<Window, LogError> {
-    collect(fs, path, index, at, usize::MAX, limit).await
+    newest_in(fs, path, index, Stretch::to(at), limit).await
 }
 
 /// The turns that come before `before`, or the last ones, as many as `limit` lets in.
@@ -50,29 +77,30 @@ pub async fn newest(
     before: Option<EntryNo>,
     limit: Limit,
 ) -> Result<Window, LogError> {
-    let from = match before {
-        Some(entry) => index.parent(entry),
-        None => index.leaf(),
-    };
-    collect(fs, path, index, from, before.map_or(usize::MAX, EntryNo::as_usize), limit).await
+    let stretch = before.map_or_else(|| Stretch::to(index.leaf()), |entry| Stretch::before(index, entry));
+    newest_in(fs, path, index, stretch, limit).await
 }
 
-/// `end` is the first entry that does not count, in the order of the file.
-async fn collect(
+/// The newest turns of a stretch, as many as `limit` lets in.
+pub async fn newest_in(
     fs: &dyn SessionFs,
     path: &str,
     index: &Index,
-    mut from: Option<EntryNo>,
-    end: usize,
+    stretch: Stretch,
     limit: Limit,
 ) -> Result<Window, LogError> {
+    let Stretch { last: mut from, above, end } = stretch;
     // Newest first, so that going back appends.
     let mut taken: Vec<Taken> = Vec::new();
     let (mut turns, mut bytes) = (0, 0);
     while let Some(entry) = from {
-        let step = index.tail(entry, STEP);
-        let lines = read_lines(fs, path, index, &step).await?;
+        let mut step = index.tail(entry, STEP);
         from = step.first().and_then(|first| index.parent(*first));
+        if let Some(floor) = step.iter().rposition(|entry| Some(*entry) == above) {
+            step.drain(..=floor);
+            from = None;
+        }
+        let lines = read_lines(fs, path, index, &step).await?;
         for (entry, line) in step.into_iter().zip(lines).rev() {
             bytes += line.len() as u64;
             let begins_turn = begins_turn(&line);
@@ -118,11 +146,4 @@ fn within(taken: &[Taken], limit: Limit, all: bool) -> usize {
         }
     }
     if all { taken.len() } else { kept }
-}
-
-/// The entry with which a turn begins, where the log has it.
-pub fn entry_of(index: &Index, session: &SessionId, turn: &TurnId) -> Option<EntryNo> {
-    let hash = hash_of(session, turn.as_str(), 0);
-    let lengths = (8..=hash.len()).step_by(4);
-    lengths.map(|length| &hash[..length]).find_map(|id| index.find(id)).or_else(|| index.find(turn.as_str()))
 }

@@ -2,7 +2,7 @@
 
 use grove_core::Timestamp;
 use grove_tree::moves::PlanError;
-use grove_tree::{Log, NewHeader, NewLog, NewLogError, Piece, branched, forked, open};
+use grove_tree::{Ending, Log, NewHeader, NewLog, NewLogError, Piece, branched, forked, forked_index, open};
 use serde_json::{Value, json};
 
 use crate::support::{branch, damage, ids, ids_from, leaf, log_of, opened, own, user};
@@ -222,6 +222,10 @@ fn a_fork_has_every_line_as_it_stands() {
     for (ending, torn) in [("", ""), ("", "{\"ty")] {
         let log = opened(text.trim_end_matches(ending).to_owned() + torn);
         let new = written(&log, &forked(log.index(), &HEADER));
+        // Its index is known without reading it, where nothing is wrong.
+        let known = forked_index(log.index(), &HEADER).map(|index| format!("{index:?}"));
+        let is_sound = log.index().damage().is_empty() && log.index().ending() == Ending::Whole;
+        assert_eq!(known, (is_sound && !log.index().is_empty()).then(|| format!("{:?}", new.index())));
         assert!(new.bytes().ends_with(body.as_bytes()));
         assert_eq!(new.bytes().iter().filter(|byte| **byte == b'\n').count(), 6);
         assert_eq!(leaf(new.index()).as_deref(), Some("b"));

@@ -1,8 +1,8 @@
 //! What is kept when a conversation grows too long, and what a summarizer is told.
 
 use grove_core::Timestamp;
-use grove_tree::compaction::{CompactionPlan, SummaryOf, estimate, plan, summary_prompt};
-use grove_tree::conversation::{Block, ModelMessage, Speaker, model_messages, retell};
+use grove_tree::compaction::{CompactionPlan, SummaryOf, SummaryWish, estimate, plan, summary_prompt};
+use grove_tree::conversation::{Block, ModelMessage, Speaker, messages_of, model_messages, recall, retell};
 use grove_tree::entries::{Compaction, Origin};
 use grove_tree::moves::{self, NewEntry};
 use grove_tree::{Log, Rules};
@@ -122,17 +122,36 @@ fn tokens_are_characters_by_four() {
     assert_eq!(estimate(&messages[2..]), 1_200);
 }
 
+fn wish(of: SummaryOf, instructions: Option<&str>) -> SummaryWish<'_> {
+    SummaryWish { of, instructions, replaces: false, context: &[] }
+}
+
 #[test]
 fn a_summarizer_is_told_what_to_do_and_the_conversation() {
     let log = talk(&[said("user", 2), calling(&["a"]), result("a", 2)]);
     let messages = messages(&log, Rules::Grove);
-    let past = summary_prompt(SummaryOf::Past, Some("the tests"), &messages, 10_000);
+    let past = summary_prompt(&wish(SummaryOf::Past, Some("the tests")), &messages, 10_000);
     assert!(past.contains("the tests") && past.contains("## Open"));
     assert!(past.ends_with(
         "<conversation>\nUser:\nwordword\n\nAssistant:\n[calls bash with {\"command\":\"ls\"}]\n\nResult of bash:\nwordword\n</conversation>\n"
     ));
-    let branch = summary_prompt(SummaryOf::Branch, None, &messages, 10_000);
+    let branch = summary_prompt(&wish(SummaryOf::Branch, None), &messages, 10_000);
     assert!(branch.contains("leaves it") && !branch.contains("in particular"));
+    let context = ["The build is green.".to_owned()];
+    let own = SummaryWish { replaces: true, context: &context, ..wish(SummaryOf::Past, Some("Only names.")) };
+    let own = summary_prompt(&own, &messages, 10_000);
+    assert!(own.starts_with("Only names.\nThe build is green.\n\n<conversation>"), "{own}");
+}
+
+#[test]
+fn the_messages_of_a_branch_are_those_of_its_entries_alone() {
+    let log = talk(&[said("user", 1), said("assistant", 1), said("user", 2), calling(&["a"]), result("a", 2)]);
+    let end = log.index().leaf().unwrap();
+    let branch = log.index().branch(end);
+    let messages = messages_of(log.index(), &log, end, &branch[2..]).unwrap();
+    let entries: Vec<_> = messages.iter().map(|message| message.entry).collect();
+    assert_eq!(entries, branch[2..]);
+    assert_eq!(messages_of(log.index(), &log, end, &[]).unwrap(), []);
 }
 
 #[test]
@@ -148,6 +167,59 @@ fn a_story_is_bounded_and_keeps_the_newest() {
     let messages = model_messages(&long.context(Rules::Grove, long.index().leaf()));
     let story = retell(&messages, 1_000_000);
     assert!(story.len() < 2_200 && story.contains("[… 38000 bytes …]"), "{}", story.len());
+}
+
+/// A conversation whose older part was compacted, and the newer one that many messages long.
+fn compacted(summary: &str, newer: usize) -> Log {
+    let message = |id: usize, parent: &str| {
+        json!({
+            "type": "message", "id": format!("m{id}"), "parentId": parent, "timestamp": "2026-01-02T03:04:05.000Z",
+            "message": {"role": if id.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("number {id}.")},
+        })
+    };
+    let mut lines = vec![
+        json!({"type": "message", "id": "old", "parentId": null, "message": {"role": "user", "content": "forgotten"}}),
+        json!({"type": "compaction", "id": "c", "parentId": "old", "summary": summary, "firstKeptEntryId": "m0"}),
+    ];
+    lines.extend((0..newer).map(|id| message(id, &id.checked_sub(1).map_or("c".to_owned(), |id| format!("m{id}")))));
+    opened(log_of(&lines))
+}
+
+fn recalled(log: &Log, limit: usize) -> Option<String> {
+    recall(log.index(), log, log.index().leaf(), limit).unwrap()
+}
+
+#[test]
+fn a_summary_that_a_conversation_begins_with_is_told_whatever_is_left_out() {
+    // Fewer messages than are read at first, and more.
+    for newer in [20, 1_000] {
+        let log = compacted("the gist of it", newer);
+        let (last, limit) = (format!("number {}.", newer - 1), 250);
+        for story in [recalled(&log, limit).unwrap(), retell(&messages(&log, Rules::Grove), limit)] {
+            let (lead, rest) = story.split_once("\n\n(What came next is left out here.)\n\n").expect(&story);
+            assert!(lead.starts_with("User:\n") && lead.contains("the gist of it"), "{story}");
+            assert!(rest.ends_with(&last) && !rest.contains("number 0.") && !story.contains("forgotten"), "{story}");
+            assert!(story.len() < limit + 50, "{}", story.len());
+        }
+    }
+}
+
+#[test]
+fn a_summary_leaves_half_the_room_to_what_is_newest() {
+    let log = compacted(&"gist ".repeat(1_000), 2);
+    let story = recalled(&log, 400).unwrap();
+    assert!(story.starts_with("User:") && story.matches("gist ").count() > 40, "{story}");
+    assert!(story.ends_with("number 1.") && story.len() < 450, "{story}");
+}
+
+#[test]
+fn a_story_tells_as_much_as_it_has_room_for() {
+    let log = compacted("the gist of it", 1_000);
+    let all = recalled(&log, 1 << 20).unwrap();
+    assert!(all.contains("number 0.") && !all.contains("left out"), "all of it has room");
+    assert_eq!(recalled(&talk(&[]), 1_000), None);
+    let uncompacted = talk(&[said("user", 1)]);
+    assert_eq!(recalled(&uncompacted, 1_000).as_deref(), Some("User:\nword"));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{MemoryFs, SessionFs};
-use grove_tree::turns::{Limit, Origin, entry_of, header_line, name_line, newest, turn_lines, turns};
+use grove_tree::turns::{
+    Limit, Origin, Stretch, header_line, name_line, newest, newest_in, place_of, turn_lines, turns,
+};
 use grove_tree::{Kind, Log, Rules, open};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -70,12 +72,23 @@ proptest! {
                 return;
             }
             let before = before.index(finished.len());
-            let entry = entry_of(log.index(), &session.id, &finished[before].id);
-            assert!(entry.is_some());
-            let window = newest(&fs, "log", log.index(), entry, limit).await.unwrap();
+            let place = place_of(&fs, "log", log.index(), &finished[before].id).await.unwrap().unwrap();
+            let window = newest(&fs, "log", log.index(), Some(place.first), limit).await.unwrap();
             let start = before.saturating_sub(limit.turns);
             assert_eq!(window.turns, finished[start..before]);
             assert_eq!(window.older, start > 0);
+            let behind = Stretch::to(log.index().leaf()).above(Some(place.last));
+            let window = newest_in(&fs, "log", log.index(), behind, limit).await.unwrap();
+            let start = finished.len().saturating_sub(limit.turns).max(before + 1);
+            assert_eq!(window.turns, finished[start..], "nothing but what comes behind it");
+            assert_eq!(window.older, start > before + 1);
+            // A log that comes from a fork of a fork has entries that were named by neither.
+            let other = String::from_utf8(log.bytes().to_vec()).unwrap().replacen(session.id.as_str(), "another", 1);
+            fs.write_file("other", other.as_bytes()).await.unwrap();
+            let other = open(other.into_bytes(), &mut || unreachable!()).unwrap();
+            let found = place_of(&fs, "other", other.index(), &finished[before].id).await.unwrap();
+            assert_eq!(found.map(|place| place.first), Some(place.first));
+            assert_eq!(place_of(&fs, "log", log.index(), &"nobody's".into()).await.unwrap(), None);
         });
     }
 

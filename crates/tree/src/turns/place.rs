@@ -1,0 +1,71 @@
+//! Where a turn stands in its log.
+
+use grove_core::{SessionId, TurnId};
+use grove_fs::SessionFs;
+
+use super::read::turn_named_in;
+use super::write::hash_of;
+use crate::error::LogError;
+use crate::index::{EntryNo, Index};
+use crate::kind::Kind;
+use crate::role::Role;
+use crate::store::read_lines;
+
+/// How many messages are looked at at a time.
+const STEP: usize = 256;
+
+/// The messages that a turn begins and ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub first: EntryNo,
+    pub last: EntryNo,
+}
+
+/// Where a turn stands on the way to the leaf, if it does. On another branch there may be one of the same id.
+///
+/// The ids of entries follow from the session that wrote them. Where that is this one, or the one that it comes from,
+/// nothing is read; else the messages are looked at, newest first.
+pub async fn place_of(fs: &dyn SessionFs, path: &str, index: &Index, turn: &TurnId) -> Result<Option<Place>, LogError> {
+    let places = places(index);
+    if let Some(place) = by_id(index, &places, turn) {
+        return Ok(Some(place));
+    }
+    for places in places.chunks(STEP) {
+        let firsts: Vec<EntryNo> = places.iter().map(|place| place.first).collect();
+        let lines = read_lines(fs, path, index, &firsts).await?;
+        let found = lines.iter().position(|line| turn_named_in(line).as_ref() == Some(turn));
+        if let Some(place) = found.and_then(|at| places.get(at)) {
+            return Ok(Some(*place));
+        }
+    }
+    Ok(None)
+}
+
+/// The turns on the way to the leaf, newest first.
+fn places(index: &Index) -> Vec<Place> {
+    let mut places = Vec::new();
+    let mut last = None;
+    for entry in index.leaf().into_iter().flat_map(|leaf| index.links.upwards(leaf)) {
+        if index.kind(entry) != Kind::Message {
+            continue;
+        }
+        let end = *last.get_or_insert(entry);
+        if index.role(entry) == Some(Role::User) {
+            places.push(Place { first: entry, last: end });
+            last = None;
+        }
+    }
+    places
+}
+
+fn by_id(index: &Index, places: &[Place], turn: &TurnId) -> Option<Place> {
+    let header = index.header();
+    let writers = [header.and_then(|header| header.id()), header.and_then(|header| header.parent_session())];
+    let hashes = writers.into_iter().flatten().map(|writer| hash_of(&SessionId::from(writer), turn.as_str(), 0));
+    let ids = hashes.flat_map(|hash| (8..=hash.len()).step_by(4).map(move |length| hash[..length].to_owned()));
+    let found: Vec<EntryNo> = ids.chain([turn.to_string()]).filter_map(|id| index.find(&id)).collect();
+    if found.is_empty() {
+        return None;
+    }
+    places.iter().find(|place| found.contains(&place.first)).copied()
+}
