@@ -1,5 +1,6 @@
 //! The traits of an agent backend, and what passes between it and the host.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -33,6 +34,36 @@ pub trait Agent: Send + Sync + 'static {
     fn outlasts(&self) -> Outlasts {
         Outlasts::Nothing
     }
+
+    /// Who summarizes for its sessions; `None` where it has no model to do so.
+    fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
+        None
+    }
+
+    /// Whether it keeps its conversations within its model's window by itself.
+    fn minds_its_window(&self) -> bool {
+        false
+    }
+}
+
+/// Puts conversations into few words.
+#[async_trait]
+pub trait Summarizer: Send + Sync + 'static {
+    /// The summary alone, as text. Whoever drops the future aborts it.
+    async fn summarize(&self, wanted: SummaryRequest) -> Result<String, AgentError>;
+}
+
+/// A summary that is wanted.
+#[derive(Clone, Debug)]
+pub struct SummaryRequest {
+    /// What a model is told: what is wanted, and the conversation in plain text.
+    pub prompt: String,
+    /// What a person wants the summary to look at; it is in the prompt as well.
+    pub instructions: Option<String>,
+    /// The session's.
+    pub model: Option<ModelId>,
+    pub working_directories: Vec<String>,
+    pub settings: Extra,
 }
 
 /// What of an agent's turns goes on when the host ends in the middle of them.
@@ -68,6 +99,12 @@ pub trait AgentSession: Send + Sync + 'static {
 
     /// A person has something to say to the running turn.
     async fn steer(&self, _turn: &TurnId, _message: Message) {}
+
+    /// Makes a copy of the conversation as it is now, and gives how the agent calls it ([`OpenSession::known_as`]);
+    /// `None` where it cannot. Nothing that is said after this call is in the copy, so it may be given up for a turn.
+    async fn fork(&self) -> Result<Option<String>, AgentError> {
+        Ok(None)
+    }
 
     /// A person has changed these settings of the session. What the agent makes of it, it reports.
     async fn configure(&self, _values: Extra) {}
@@ -116,8 +153,23 @@ pub struct Prompt {
     pub model: Option<ModelId>,
     /// Tools that clients would run.
     pub client_tools: Vec<OfferedTool>,
-    /// What was said before, for an agent that has forgotten it: the newest turns, oldest first.
-    pub history: Vec<Arc<Turn>>,
+    /// What was said before, for an agent that has forgotten it.
+    pub memory: Arc<dyn Memory>,
+}
+
+/// What was said in a chat before a turn. Telling it costs: an agent that remembers does not ask.
+#[async_trait]
+pub trait Memory: Debug + Send + Sync + 'static {
+    /// The conversation as a story, in at most about so many bytes; `None` where nothing was said.
+    async fn retell(&self, most: usize) -> Result<Option<String>, AgentError>;
+}
+
+/// Nothing was said before.
+#[async_trait]
+impl Memory for () {
+    async fn retell(&self, _most: usize) -> Result<Option<String>, AgentError> {
+        Ok(None)
+    }
 }
 
 /// A tool, and the client that runs it.
@@ -179,6 +231,8 @@ pub enum AgentError {
     Died(String),
     #[error("the host ended in the middle of the turn, and its agent with it: {0}")]
     Interrupted(String),
+    #[error("the agent has forgotten the conversation and cannot be told it, since its log cannot be read: {0}")]
+    Memory(String),
     #[error("the script cannot be run: {0}")]
     Script(String),
     #[error("the turn is over")]
@@ -193,6 +247,7 @@ impl AgentError {
             AgentError::Turn(_) => "agent",
             AgentError::Died(_) => "agentDied",
             AgentError::Interrupted(_) => "interrupted",
+            AgentError::Memory(_) => "storage",
             AgentError::Script(_) => "script",
             AgentError::TurnOver => "turnOver",
         };

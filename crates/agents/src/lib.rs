@@ -22,6 +22,7 @@
 //! ```
 //! use grove_agents::{Agent, AgentEvent, ChatSink, OpenSession, Prompt, scripted::ScriptedAgent};
 //! use grove_core::{Extra, Message};
+//! use std::sync::Arc;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 //! let (sender, mut reports) = tokio::sync::mpsc::channel(16);
@@ -38,7 +39,7 @@
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!
 //! let message = Message::user(r#"script:[{"say":"hello"}]"#);
-//! let prompt = Prompt { message, model: None, client_tools: vec![], history: vec![] };
+//! let prompt = Prompt { message, model: None, client_tools: vec![], memory: Arc::new(()) };
 //! session.prompt(prompt, sink.turn("t1".into())).await.unwrap();
 //! let report = reports.recv().await.unwrap();
 //! assert!(matches!(&report.events[..], [AgentEvent::Text(said)] if said == "hello"));

@@ -318,6 +318,7 @@ impl Shared {
 
     /// The next words that are known. A call that is dropped loses nothing.
     async fn hear(&self, frames: &mut Frames) -> Result<FromShim, ShimError> {
+        let mut can_send = true;
         loop {
             while let Some((kind, body)) = frames.next()? {
                 if let Some(words) = FromShim::decode(kind, body)? {
@@ -325,12 +326,13 @@ impl Shared {
                 }
             }
             // What a call that was given up left behind is sent here.
-            let idle = self.out().bytes.is_empty();
+            let idle = !can_send || self.out().bytes.is_empty();
             let interest = if idle { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
             let ready = self.stream.ready(interest).await.map_err(ShimError::broken)?;
             if ready.is_writable() {
-                // Where it fails, what the shim said before is still to be read.
-                self.send().ok();
+                // Where it fails, what the shim said before is still to be read. A connection that is broken can be
+                // written to at any time: asking again would not wait, and on a single thread never hear the end.
+                can_send = self.send().is_ok();
             }
             if ready.is_readable() {
                 frames.make_room();

@@ -11,9 +11,9 @@ use tokio::sync::{mpsc, watch};
 use super::connection::CallError;
 use super::fleet::Fleet;
 use super::program::AcpProgram;
-use super::random;
-use super::session::{AcpSession, Chat, Short};
+use super::session::{AcpSession, BRIEF, Chat, Short, brief_session};
 use super::settings::Settings;
+use super::summary::AcpSummarizer;
 use crate::agent::*;
 
 /// How many of an agent's own sessions are listed. More are left out.
@@ -71,17 +71,8 @@ impl AcpAgent {
     /// started for it.
     pub async fn fork(&self, known_as: &str, working_directory: &Path) -> Result<String, AgentError> {
         let short = self.short(Some(working_directory)).await?;
-        let forked = match short.capabilities().session_capabilities.fork {
-            Some(_) => {
-                let request = acp::ForkSessionRequest::new(known_as.to_owned(), working_directory);
-                let method = acp::AGENT_METHOD_NAMES.session_fork;
-                let answered: Result<acp::ForkSessionResponse, CallError> = short.call(method, &request).await;
-                answered.map(|answer| answer.session_id.0.to_string()).map_err(|error| self.failed(&error))
-            }
-            None => Err(self.cannot("copy a session")),
-        };
-        short.end().await;
-        forked
+        let forked = short.fork(known_as).await.map_err(|error| self.failed(&error))?;
+        forked.ok_or_else(|| self.cannot("copy a session"))
     }
 
     async fn pages(&self, short: &Short, folder: Option<&Path>) -> Result<Vec<ListedSession>, AgentError> {
@@ -113,21 +104,20 @@ impl AcpAgent {
         // Nobody listens: nothing is reported where no conversation is open.
         let (reports, _) = mpsc::channel(1);
         let opening = OpenSession {
-            session: format!("{}/{}", self.program.provider, random::tag()).into(),
-            chat: "short".into(),
+            session: brief_session(&self.program),
+            chat: BRIEF.into(),
             model: None,
             working_directories: folder.map(|folder| folder.display().to_string()).into_iter().collect(),
             known_as: None,
             settings: Extra::new(),
-            reports: ChatSink::new("short".into(), reports),
+            reports: ChatSink::new(BRIEF.into(), reports),
         };
-        Short::start(self.chat(&opening)?).await
+        Short::start(Arc::new(self.chat(&opening)?.serving_nothing())).await
     }
 
-    fn chat(&self, opening: &OpenSession) -> Result<Arc<Chat>, AgentError> {
+    fn chat(&self, opening: &OpenSession) -> Result<Chat, AgentError> {
         let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
-        let chat = Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), opening)?;
-        Ok(Arc::new(chat))
+        Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), opening)
     }
 
     fn failed(&self, error: &CallError) -> AgentError {
@@ -153,7 +143,7 @@ impl Agent for AcpAgent {
 
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
         self.program.find()?;
-        Ok(Arc::new(AcpSession::new(self.chat(&session)?, session)))
+        Ok(Arc::new(AcpSession::new(Arc::new(self.chat(&session)?), session)))
     }
 
     fn settings(&self) -> Option<SessionConfig> {
@@ -169,6 +159,15 @@ impl Agent for AcpAgent {
 
     fn outlasts(&self) -> Outlasts {
         Outlasts::Running
+    }
+
+    fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
+        let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
+        Some(Arc::new(AcpSummarizer::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned))))
+    }
+
+    fn minds_its_window(&self) -> bool {
+        true
     }
 }
 

@@ -1,7 +1,5 @@
 //! Whatever an agent sends: nothing of it makes the translation panic, and nothing said of a tool call is lost.
 
-use std::sync::Arc;
-
 use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
 use proptest::collection::vec;
@@ -142,26 +140,5 @@ proptest! {
         let answered = InputResponse { outcome: InputOutcome::Accepted, answers };
         let response = serde_json::to_value(elicit::response(&asked, Some(&answered))).unwrap();
         prop_assert_eq!(&response["action"], "accept");
-    }
-
-    #[test]
-    fn a_retold_conversation_fits(texts in vec((word(), "\\PC{0,200}"), 0..6), most in 0usize..2000) {
-        let turn = |(said, answer): (String, String)| {
-            let part = TextPart { id: "p".into(), content: answer, delivery: Delivery::Streamed };
-            Arc::new(Turn {
-                id: "t".into(),
-                message: Message::user(said),
-                parts: vec![Part::Text(part)],
-                usage: None,
-                outcome: Outcome::Complete,
-                started_at: Timestamp(0),
-                ended_at: Timestamp(0),
-                encodings: Encodings::default(),
-            })
-        };
-        let history: Vec<_> = texts.into_iter().map(turn).collect();
-        if let Some(told) = content::recap(&history, most) {
-            prop_assert!(told.len() <= most, "{} > {most}", told.len());
-        }
     }
 }

@@ -40,6 +40,7 @@ mod recorded;
 mod serve;
 mod session;
 pub(crate) mod settings;
+mod summary;
 
 pub use agent::{AcpAgent, ListedSession};
 pub use fleet::{Documents, Fleet, FleetOptions, NoDocuments, shim_folder};

@@ -116,7 +116,9 @@ impl Kept {
                 Value::String(text) => {
                     let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
                     let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, lenient);
-                    let decoded = || engine.decode(text).is_ok_and(|bytes| self.bytes.contains(&bytes));
+                    // Bytes may be written in several lines.
+                    let dense: String = text.split_ascii_whitespace().collect();
+                    let decoded = || engine.decode(&dense).is_ok_and(|bytes| self.bytes.contains(&bytes));
                     self.texts.iter().any(|kept| kept.contains(text)) || decoded()
                 }
                 Value::Null => true,

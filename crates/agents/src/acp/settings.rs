@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::agent::*;
 
 /// The names of the older lists as settings.
-const MODE: &str = "mode";
+/// How the mode is called where an agent has the older list of them, and mostly where it is an option.
+pub(crate) const MODE: &str = "mode";
 const MODEL: &str = "model";
 
 /// What an agent lets be chosen, and what is chosen.

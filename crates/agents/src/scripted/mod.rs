@@ -1,9 +1,11 @@
 //! The scripted agent: does exactly what the prompt tells it.
 //!
 //! A message whose text begins with `script:` carries a JSON array of steps (see `script.rs`), run in order. Any other
-//! text is answered by a short canned conversation that shows streaming, a tool call and a permission.
+//! text is answered by a short canned conversation that shows streaming, a tool call and a permission. Its summaries
+//! are made without a model as well (see `summary.rs`).
 
 mod script;
+mod summary;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +16,7 @@ use grove_core::*;
 
 use crate::agent::*;
 use script::{ClientCall, Part, Say, Script, Step, Tool};
+use summary::ScriptedSummarizer;
 
 /// The agent without a model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +66,10 @@ impl Agent for ScriptedAgent {
 
     fn outlasts(&self) -> Outlasts {
         Outlasts::Waiting
+    }
+
+    fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
+        Some(Arc::new(ScriptedSummarizer))
     }
 }
 

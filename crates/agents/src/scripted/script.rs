@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grove_core::{Answers, InputRequest, PermissionKind, PermissionOption, Question, Usage};
+use grove_core::{Answers, ContextUse, InputRequest, PermissionKind, PermissionOption, Question, Usage};
 use serde::Deserialize;
 
 use crate::agent::{AgentError, Body};
@@ -195,6 +195,8 @@ struct WirePart {
 struct WireUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    /// How full the window is said to be.
+    context: Option<ContextUse>,
 }
 
 impl WireStep {
@@ -214,6 +216,7 @@ impl WireStep {
                 Ok(Step::Usage(Usage {
                     input_tokens: usage.input_tokens,
                     output_tokens: usage.output_tokens,
+                    context: usage.context,
                     ..Usage::default()
                 }))
             }),

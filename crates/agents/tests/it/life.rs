@@ -89,6 +89,24 @@ async fn an_agent_that_forgot_is_told_the_conversation() {
 }
 
 #[tokio::test]
+async fn a_conversation_that_cannot_be_told_fails_the_turn_and_is_asked_for_again() {
+    let place = Place::new(Character { can: Can::NOTHING, ..Character::default() });
+    let mut session = place.open_in(&place.fleet(), "s", Some("forgotten".to_owned())).await;
+    let memory = Arc::new(Unreadable);
+    let running = session.start_with("t1", Prompt { memory, ..with_history() });
+    let error = session.end(running).await.unwrap_err();
+    assert!(matches!(error, AgentError::Memory(_)) && error.to_string().contains("disk is gone"), "{error}");
+    let running = session.start_with("t2", with_history());
+    session.end(running).await.unwrap();
+    session.turn("t3", json!(["echo_history"])).await.unwrap();
+    assert!(session.stored.text.contains("4711"), "{}", session.stored.text);
+    // Who remembers is not told.
+    let running = session.start_with("t4", Prompt { memory: Arc::new(Unreadable), ..with_history() });
+    session.end(running).await.unwrap();
+    session.agent.close(Closing::Removed).await;
+}
+
+#[tokio::test]
 async fn an_agent_that_was_started_to_be_configured_is_told_the_conversation_as_well() {
     let modes = vec!["ask".to_owned(), "code".to_owned()];
     let place = Place::new(Character { can: Can::NOTHING, modes, ..Character::default() });
@@ -115,24 +133,36 @@ async fn an_agent_that_dies_before_its_prompt_is_sent_fails_the_turn() {
     session.agent.close(Closing::Removed).await;
 }
 
+/// What was said before.
+#[derive(Debug)]
+struct Told(&'static str);
+
+#[async_trait::async_trait]
+impl Memory for Told {
+    async fn retell(&self, most: usize) -> Result<Option<String>, AgentError> {
+        Ok(Some(self.0[..self.0.len().min(most)].to_owned()))
+    }
+}
+
+#[derive(Debug)]
+struct Unreadable;
+
+#[async_trait::async_trait]
+impl Memory for Unreadable {
+    async fn retell(&self, _most: usize) -> Result<Option<String>, AgentError> {
+        Err(AgentError::Memory("the disk is gone".to_owned()))
+    }
+}
+
 /// A prompt in a conversation in which something was said before.
 fn with_history() -> Prompt {
-    let turn = Turn {
-        id: "t0".into(),
-        message: Message::user("what was the number?"),
-        parts: vec![Part::Text(TextPart {
-            id: "p".into(),
-            content: "It was 4711.".to_owned(),
-            delivery: Delivery::Streamed,
-        })],
-        usage: None,
-        outcome: Outcome::Complete,
-        started_at: Timestamp(0),
-        ended_at: Timestamp(0),
-        encodings: Encodings::default(),
-    };
     let message = Message::user(prompt(&json!([{"say": "ok"}])));
-    Prompt { message, model: None, client_tools: vec![], history: vec![Arc::new(turn)] }
+    Prompt {
+        message,
+        model: None,
+        client_tools: vec![],
+        memory: Arc::new(Told("User:\nwhat was the number?\n\nAssistant:\nIt was 4711.")),
+    }
 }
 
 #[tokio::test]

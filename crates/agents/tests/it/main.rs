@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod cancel;
+mod fork;
 mod life;
 mod place;
 mod restart;
 mod serve;
+mod summary;
 mod talk;

@@ -220,7 +220,7 @@ impl Session {
 }
 
 fn simple(text: &str) -> Prompt {
-    Prompt { message: Message::user(text), model: None, client_tools: Vec::new(), history: Vec::new() }
+    Prompt { message: Message::user(text), model: None, client_tools: Vec::new(), memory: Arc::new(()) }
 }
 
 fn take(stored: &mut Stored, agent: &dyn AgentSession, report: Report) {

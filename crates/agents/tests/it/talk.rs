@@ -67,7 +67,7 @@ async fn what_is_chosen_reaches_the_agent_and_what_it_refuses_is_said() {
     let work = vec![place.work.display().to_string()];
     let mut session = Session::open(&agent, "s", work, None, chosen).await;
     let message = Message::user(prompt(&json!(["settings"])));
-    let asked = Prompt { message, model: Some("large".into()), client_tools: vec![], history: vec![] };
+    let asked = Prompt { message, model: Some("large".into()), client_tools: vec![], memory: std::sync::Arc::new(()) };
     let running = session.start_with("t1", asked);
     session.end(running).await.unwrap();
     let text = std::mem::take(&mut session.stored.text);

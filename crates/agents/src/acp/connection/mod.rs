@@ -149,19 +149,23 @@ impl Link {
         params: &P,
         patience: Duration,
     ) -> Result<Box<RawValue>, CallError> {
-        let (id, answer) = self.begin(purpose)?;
-        let _forgets = Forgets { link: self, id: &id };
-        let frame = jsonrpc::request(&Id::from(id.as_str()), method, params);
-        let frame = frame.map_err(|error| CallError::Encode { method, error })?;
-        let answered = async {
-            self.write(&frame).await?;
-            match answer.await {
-                Ok(Ok(result)) => Ok(result),
-                Ok(Err(error)) => Err(CallError::Refused { method, error }),
-                Err(_) => Err(CallError::Ended),
-            }
-        };
+        let answered = async { self.ask(purpose, method, params).await?.answered().await };
         timeout(patience, answered).await.unwrap_or(Err(CallError::Slow { method, patience }))
+    }
+
+    /// Sends a call: whatever is sent from now on comes behind it.
+    pub(crate) async fn ask<P: Serialize>(
+        &self,
+        purpose: Purpose,
+        method: &'static str,
+        params: &P,
+    ) -> Result<SentCall<'_>, CallError> {
+        let (id, answer) = self.begin(purpose)?;
+        let forgets = Forgets { link: self, id };
+        let frame = jsonrpc::request(&Id::from(forgets.id.as_str()), method, params);
+        let frame = frame.map_err(|error| CallError::Encode { method, error })?;
+        self.write(&frame).await?;
+        Ok(SentCall { _forgets: forgets, method, answer })
     }
 
     /// Sends a prompt. Its answer comes without anybody waiting for it here. `before` is told the number that its line
@@ -253,15 +257,33 @@ impl OpenCall {
     }
 }
 
+/// A call that was sent.
+pub(crate) struct SentCall<'a> {
+    _forgets: Forgets<'a>,
+    method: &'static str,
+    answer: oneshot::Receiver<Outcome>,
+}
+
+impl SentCall<'_> {
+    pub(crate) async fn answered(self) -> Result<Box<RawValue>, CallError> {
+        let method = self.method;
+        match self.answer.await {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(error)) => Err(CallError::Refused { method, error }),
+            Err(_) => Err(CallError::Ended),
+        }
+    }
+}
+
 /// Forgets a call whose caller has stopped waiting.
 struct Forgets<'a> {
     link: &'a Link,
-    id: &'a str,
+    id: String,
 }
 
 impl Drop for Forgets<'_> {
     fn drop(&mut self) {
-        self.link.calls().open.remove(self.id);
+        self.link.calls().open.remove(&self.id);
     }
 }
 

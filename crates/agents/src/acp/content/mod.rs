@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_core::*;
 use serde_json::Value;
 
-pub(crate) use recap::recap;
+pub(crate) use recap::{recap, room};
 
 /// A message as a prompt, as far as the agent takes it: what it does not take is told in words.
 pub(crate) fn blocks(message: &Message, able: &acp::PromptCapabilities) -> Vec<acp::ContentBlock> {

@@ -7,15 +7,24 @@ use std::sync::Arc;
 
 use grove_core::SessionId;
 use grove_work::local_path;
+use tokio::sync::mpsc;
 
 use crate::acp::agent::Learned;
 use crate::acp::fleet::Fleet;
 use crate::acp::program::AcpProgram;
+use crate::acp::random;
 use crate::acp::serve::Ground;
 use crate::agent::*;
 
 /// Where an agent works whose session names no folder, in the shim's.
 const NOWHERE: &str = "work";
+/// The chat of a process that does not stay.
+pub(crate) const BRIEF: &str = "brief";
+
+/// The session of such a process: no other has its name.
+pub(crate) fn brief_session(program: &AcpProgram) -> SessionId {
+    format!("{}/{}", program.provider, random::tag()).into()
+}
 
 /// One chat, and whose agent it has.
 #[derive(Debug)]
@@ -28,6 +37,15 @@ pub(crate) struct Chat {
     pub(super) folder: PathBuf,
     pub(super) directories: Vec<PathBuf>,
     pub(super) reports: ChatSink,
+    pub(super) serves: Serves,
+}
+
+/// What an agent is given that asks for files, terminals or answers of a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    Everything,
+    /// It is to answer, and to do nothing else.
+    Nothing,
 }
 
 impl Chat {
@@ -47,7 +65,30 @@ impl Chat {
             session: opening.session.clone(),
             directories,
             reports: opening.reports.clone(),
+            serves: Serves::Everything,
         })
+    }
+
+    /// The same, but that nothing is done for the agent.
+    pub(crate) fn serving_nothing(self) -> Self {
+        Self { serves: Serves::Nothing, ..self }
+    }
+
+    /// A chat for a process that is asked one thing beside this one.
+    pub(super) fn aside(&self) -> Self {
+        let session = brief_session(&self.program);
+        // Nobody listens: nothing is reported where no conversation is open.
+        let (reports, _) = mpsc::channel(1);
+        Self {
+            program: Arc::clone(&self.program),
+            fleet: Arc::clone(&self.fleet),
+            learned: Arc::clone(&self.learned),
+            folder: self.fleet.folder_of(&session, &BRIEF.into()),
+            session,
+            directories: self.directories.clone(),
+            reports: ChatSink::new(BRIEF.into(), reports),
+            serves: Serves::Nothing,
+        }
     }
 
     /// Where the agent works.

@@ -28,7 +28,7 @@ use async_trait::async_trait;
 use grove_core::{Extra, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use self::chat::Chat;
+pub(crate) use self::chat::{BRIEF, Chat, brief_session};
 use self::process::Process;
 pub(crate) use self::short::Short;
 use self::worker::{Order, Worker};
@@ -88,6 +88,8 @@ impl AcpSession {
 
 /// Where a turn's end is told.
 type Reply = oneshot::Sender<Result<(), AgentError>>;
+/// Where it is told how the agent calls a copy.
+type Copied = oneshot::Sender<Result<Option<String>, AgentError>>;
 
 #[async_trait]
 impl AgentSession for AcpSession {
@@ -97,6 +99,13 @@ impl AgentSession for AcpSession {
 
     async fn resume(&self, prompt: Prompt, from: Resumption, turn: TurnSink) -> Result<(), AgentError> {
         self.order(|reply| Order::Resume(Box::new(prompt), from, turn, reply)).await
+    }
+
+    async fn fork(&self) -> Result<Option<String>, AgentError> {
+        let (done, forked) = oneshot::channel();
+        self.orders.send(Order::Fork(done)).await.ok();
+        // It was given up, or there is no worker any more.
+        forked.await.unwrap_or(Ok(None))
     }
 
     async fn configure(&self, values: Extra) {

@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::chat::Chat;
+use super::chat::{Chat, Serves};
 use super::process::Process;
 use crate::acp::connection::{CallError, Purpose};
 
@@ -30,12 +30,12 @@ pub(super) struct Opened {
     pub(super) session: acp::SessionId,
     /// What the agent said to it.
     pub(super) result: Value,
-    pub(super) memory: Memory,
+    pub(super) recollection: Recollection,
 }
 
 /// Whether the agent knows what was said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(super) enum Recollection {
     Kept,
     Empty,
 }
@@ -58,13 +58,17 @@ pub(super) enum OpenError {
 /// Introduces us to an agent.
 pub(super) async fn greet<'a>(chat: &'a Chat, process: &'a Process) -> Result<Greeted<'a>, OpenError> {
     let patience = chat.fleet.options().patience;
-    let elicitation = acp::ElicitationCapabilities::new()
-        .form(acp::ElicitationFormCapabilities::new())
-        .url(acp::ElicitationUrlCapabilities::new());
-    let able = acp::ClientCapabilities::new()
-        .fs(acp::FileSystemCapabilities::new().read_text_file(true).write_text_file(true))
-        .terminal(true)
-        .elicitation(elicitation);
+    let able = match chat.serves {
+        Serves::Everything => acp::ClientCapabilities::new()
+            .fs(acp::FileSystemCapabilities::new().read_text_file(true).write_text_file(true))
+            .terminal(true)
+            .elicitation(
+                acp::ElicitationCapabilities::new()
+                    .form(acp::ElicitationFormCapabilities::new())
+                    .url(acp::ElicitationUrlCapabilities::new()),
+            ),
+        Serves::Nothing => acp::ClientCapabilities::new(),
+    };
     let request = acp::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(able)
         .client_info(acp::Implementation::new("grove", env!("CARGO_PKG_VERSION")));
@@ -89,7 +93,7 @@ impl Greeted<'_> {
         let method = acp::AGENT_METHOD_NAMES.session_new;
         let result = self.opening(Purpose::Opens(None), method, &request).await?;
         let session = self.process.session().ok_or(OpenError::Nameless)?;
-        Ok(Opened { session, result, memory: Memory::Empty })
+        Ok(Opened { session, result, recollection: Recollection::Empty })
     }
 
     /// `None`: the agent cannot, or does not know the conversation any more.
@@ -114,7 +118,7 @@ impl Greeted<'_> {
         if self.process.session().is_none() {
             self.process.opened(session.clone());
         }
-        Ok(Some(Opened { session, result, memory: Memory::Kept }))
+        Ok(Some(Opened { session, result, recollection: Recollection::Kept }))
     }
 
     /// Calls a method; where the agent wants to be logged in first, that is done, once.
@@ -173,11 +177,23 @@ impl Greeted<'_> {
     }
 
     fn beside(&self) -> Vec<PathBuf> {
-        match self.process.capabilities().session_capabilities.additional_directories {
-            Some(_) => self.chat.beside().to_vec(),
-            None => Vec::new(),
-        }
+        beside(self.chat, &self.process.capabilities())
     }
+}
+
+/// The other folders of a chat, as far as the agent can work in several.
+fn beside(chat: &Chat, able: &acp::AgentCapabilities) -> Vec<PathBuf> {
+    match able.session_capabilities.additional_directories {
+        Some(_) => chat.beside().to_vec(),
+        None => Vec::new(),
+    }
+}
+
+/// What makes a copy of a conversation; `None` where the agent cannot.
+pub(super) fn fork_request(chat: &Chat, process: &Process, session: acp::SessionId) -> Option<acp::ForkSessionRequest> {
+    let able = process.capabilities();
+    able.session_capabilities.fork.as_ref()?;
+    Some(acp::ForkSessionRequest::new(session, chat.cwd()).additional_directories(beside(chat, &able)))
 }
 
 /// What came of going on with a conversation: `None` where the agent refused. Only that it does not answer any more, or

@@ -13,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::chat::Serves;
 use super::process::{ASKED, Turn};
 use super::reader::{Effect, Heard, Reader};
 use crate::acp::elicit;
@@ -56,6 +57,7 @@ impl Reader {
         // Nothing is done here that takes long: the next line would wait for it.
         let begun = match method.as_ref() {
             "session/request_permission" => self.permission(&id, params, heard),
+            unserved if self.chat.serves == Serves::Nothing => Err(ErrorObject::unknown_method(unserved)),
             "elicitation/create" => self.elicitation(&id, params, heard),
             "fs/read_text_file" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
                 served.read_text_file(request).await

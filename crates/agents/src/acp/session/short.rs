@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::chat::Chat;
 use super::last_words::with_last_words;
-use super::open::greet;
+use super::open::{fork_request, greet};
 use super::process::Process;
 use super::start::{Alive, launch};
 use crate::acp::connection::CallError;
@@ -26,8 +26,17 @@ pub(crate) struct Short {
 impl Short {
     pub(crate) async fn start(chat: Arc<Chat>) -> Result<Self, AgentError> {
         let place = chat.fleet.places().take().await;
-        let alive = launch(&chat, place).await?;
-        let short = Self { chat, process: Arc::clone(&alive.process), alive: Some(alive) };
+        // A start that is given up would leave its folder behind: it is finished in any case, and dropped then.
+        let started = tokio::spawn(async move {
+            match launch(&chat, place).await {
+                Ok(alive) => Ok(Self { chat, process: Arc::clone(&alive.process), alive: Some(alive) }),
+                Err(error) => {
+                    super::remove(chat.folder()).await;
+                    Err(error)
+                }
+            }
+        });
+        let short = started.await.map_err(|error| AgentError::Start(error.to_string()))??;
         let greeted = greet(&short.chat, &short.process).await.map(drop);
         match greeted {
             Ok(()) => Ok(short),
@@ -49,6 +58,20 @@ impl Short {
         params: &P,
     ) -> Result<R, CallError> {
         self.process.link.call(method, params, self.chat.fleet.options().patience).await
+    }
+
+    /// Makes a copy of a conversation that the agent has stored, and ends; `None` where the agent cannot.
+    pub(crate) async fn fork(self, known_as: &str) -> Result<Option<String>, CallError> {
+        let forked = match fork_request(&self.chat, &self.process, known_as.to_owned().into()) {
+            Some(request) => {
+                let answer: Result<acp::ForkSessionResponse, _> =
+                    self.call(acp::AGENT_METHOD_NAMES.session_fork, &request).await;
+                answer.map(|answer| Some(answer.session_id.0.to_string()))
+            }
+            None => Ok(None),
+        };
+        self.end().await;
+        forked
     }
 
     /// Ends the process. Nothing of it stays.

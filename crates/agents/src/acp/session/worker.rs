@@ -1,6 +1,8 @@
-//! The task that starts, stops and prompts one chat's agent; `configure` is what it does with settings.
+//! The task that starts, stops and prompts one chat's agent; `configure` is what it does with settings, `fork`
+//! how it makes copies.
 
 mod configure;
+mod fork;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +11,17 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_core::{Extra, ModelId, TurnId};
 use grove_shim::ShimError;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::chat::Chat;
 use super::choices::{Choices, Wish};
 use super::kept::{Ended, Kept, KeptTurn};
 use super::last_words::with_last_words;
-use super::open::{Memory, OpenError, greet};
+use super::open::{OpenError, Recollection, greet};
 use super::process::{Origin, Process, Running};
 use super::start::{Alive, Attached, attach, launch};
-use super::{Reply, Shared};
+use super::{Copied, Reply, Shared};
 use crate::acp::connection::{CallError, Purpose};
 use crate::acp::content;
 use crate::acp::fleet::{Place, end_what_runs_in};
@@ -35,6 +38,7 @@ pub(super) enum Order {
     Prompt(Box<Prompt>, TurnSink, Reply),
     Resume(Box<Prompt>, Resumption, TurnSink, Reply),
     Configure(Extra),
+    Fork(Copied),
     Close(Closing, oneshot::Sender<()>),
 }
 
@@ -53,7 +57,9 @@ pub(super) struct Worker {
     /// What this process did not take: it is not asked again.
     refused: Vec<Wish>,
     /// Whether this process knows what was said before it was started.
-    memory: Memory,
+    recollection: Recollection,
+    /// Copies that are made beside the process: there is none.
+    copies: JoinSet<()>,
 }
 
 /// Why a process is looked at.
@@ -72,8 +78,19 @@ impl Worker {
     ) -> Self {
         let chat = Arc::clone(&shared.chat);
         let OpenSession { known_as, settings, .. } = opening;
-        let (alive, refused, memory) = (None, Vec::new(), Memory::Kept);
-        Self { shared, chat, orders, closing, alive, known_as, chosen: settings, refused, memory }
+        let recollection = Recollection::Kept;
+        Self {
+            shared,
+            chat,
+            orders,
+            closing,
+            alive: None,
+            known_as,
+            chosen: settings,
+            refused: Vec::new(),
+            recollection,
+            copies: JoinSet::new(),
+        }
     }
 
     pub(super) async fn run(mut self) {
@@ -88,6 +105,7 @@ impl Worker {
                     self.resume(*prompt, from, turn, reply).await;
                 }
                 Woken::Order(Some(Order::Configure(values))) => self.configure(values).await,
+                Woken::Order(Some(Order::Fork(copied))) => self.fork(copied).await,
                 Woken::Order(Some(Order::Close(why, done))) => {
                     self.close(why).await;
                     done.send(()).ok();
@@ -135,6 +153,7 @@ impl Worker {
     // Turns.
 
     async fn prompt(&mut self, prompt: Prompt, turn: TurnSink, mut reply: Reply) {
+        self.give_up_copies();
         let (mut cancelled, mut closing) = (self.shared.cancelled.subscribe(), self.closing.clone());
         let id = turn.turn().clone();
         let begun = {
@@ -148,17 +167,29 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = given_up => None,
-                begun = self.prepare(Some(&turn), prompt.model.as_ref()) => Some(begun),
+                begun = self.begin(&turn, &prompt) => Some(begun),
             }
         };
         match begun {
-            Some(Ok(())) => self.send(prompt, turn, reply).await,
+            Some(Ok(retold)) => self.send(prompt, retold, turn, reply).await,
             Some(Err(error)) => {
                 self.drop_unopened().await;
                 // Whoever waited may have gone.
                 reply.send(Err(error)).ok();
             }
             None => self.drop_unopened().await,
+        }
+    }
+
+    /// Sees to it that the turn can be given to a process, and gives what that has to be told first.
+    async fn begin(&mut self, turn: &TurnSink, prompt: &Prompt) -> Result<Option<String>, AgentError> {
+        self.prepare(Some(turn), prompt.model.as_ref()).await?;
+        match self.recollection {
+            Recollection::Kept => Ok(None),
+            Recollection::Empty => {
+                let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
+                Ok(story.map(|story| content::recap(&story)))
+            }
         }
     }
 
@@ -219,7 +250,7 @@ impl Worker {
             Err(error) => return Err(AgentError::Start(self.why(&process, error).await)),
         };
         // Whoever prompts it next may be somebody else: a start that is given up behind this leaves it running.
-        self.memory = opened.memory;
+        self.recollection = opened.recollection;
         let mut events = Vec::new();
         let session = opened.session.0.to_string();
         let before = self.known_as.replace(session.clone());
@@ -229,12 +260,12 @@ impl Worker {
         process.with_choices(|choices| {
             *choices = Choices::of(opened.result);
             self.chat.learned.models(choices.settings());
-            if opened.memory == Memory::Empty {
+            if opened.recollection == Recollection::Empty {
                 self.chat.learned.defaults(choices.settings());
             }
             events.extend(choices.settings().event());
         });
-        if before.is_some() && opened.memory == Memory::Empty {
+        if before.is_some() && opened.recollection == Recollection::Empty {
             let told = "The agent could not go on with its own session: it was told the conversation so far.";
             events.extend(turn.map(|_| AgentEvent::Notice(told.to_owned())));
         }
@@ -269,16 +300,14 @@ impl Worker {
         with_last_words(error.to_string(), self.chat.folder()).await
     }
 
-    async fn send(&mut self, prompt: Prompt, turn: TurnSink, reply: Reply) {
+    async fn send(&mut self, prompt: Prompt, retold: Option<String>, turn: TurnSink, reply: Reply) {
         let Some(alive) = &self.alive else { return };
         let process = Arc::clone(&alive.process);
         let Some(session) = process.session() else { return };
         let capabilities = process.capabilities();
         let mut blocks = content::blocks(&prompt.message, &capabilities.prompt_capabilities);
-        if self.memory == Memory::Empty
-            && let Some(recap) = content::recap(&prompt.history, RECAP_BYTES)
-        {
-            blocks.insert(0, acp::ContentBlock::Text(acp::TextContent::new(recap)));
+        if let Some(retold) = retold {
+            blocks.insert(0, acp::ContentBlock::Text(acp::TextContent::new(retold)));
         }
         let id = turn.turn().clone();
         let Some(frame) = process.begin(Running::new(turn, reply, Origin::Own)) else { return };
@@ -295,7 +324,7 @@ impl Worker {
             Kept { process: number, session, capabilities, said, turn }.write(folder)
         };
         match process.link.prompt(id.as_str(), &request, kept).await {
-            Ok(()) => self.memory = Memory::Kept,
+            Ok(()) => self.recollection = Recollection::Kept,
             // Whoever hears the agent knows better why, and says so.
             Err(CallError::Shim(error)) if !is_about_the_line(&error) => {}
             Err(error) => process.finish(Err(AgentError::Turn(error.to_string()))),
@@ -312,6 +341,7 @@ impl Worker {
 
     /// Goes on with a turn of an earlier host's.
     async fn resume(&mut self, prompt: Prompt, from: Resumption, turn: TurnSink, reply: Reply) {
+        self.give_up_copies();
         if self.alive.is_some() {
             reply.send(Err(AgentError::Turn("the agent has begun another turn".to_owned()))).ok();
             return;

@@ -1,0 +1,144 @@
+//! Summaries by an agent that speaks ACP: a process of its own, which answers one prompt and ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_core::*;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::agent::Learned;
+use super::fleet::Fleet;
+use super::program::AcpProgram;
+use super::session::{AcpSession, BRIEF, Chat, brief_session};
+use super::settings::MODE;
+use crate::agent::*;
+
+/// The longest summary. What comes behind it is not waited for.
+const LONGEST: usize = 64 << 10;
+/// How long a summary may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How far the agent may run ahead.
+const REPORTS: usize = 64;
+
+/// Has summaries written by a program that speaks ACP.
+#[derive(Debug)]
+pub(super) struct AcpSummarizer {
+    program: Arc<AcpProgram>,
+    fleet: Arc<Fleet>,
+    learned: Arc<Learned>,
+}
+
+impl AcpSummarizer {
+    pub(super) fn new(program: Arc<AcpProgram>, fleet: Arc<Fleet>, learned: Arc<Learned>) -> Self {
+        Self { program, fleet, learned }
+    }
+
+    async fn ask(&self, wanted: SummaryRequest) -> Result<String, AgentError> {
+        let SummaryRequest { prompt, instructions: _, model, working_directories, mut settings } = wanted;
+        // It is to answer: a mode in which it may do things without asking is not for it.
+        settings.remove(MODE);
+        self.program.find()?;
+        let (sender, reports) = mpsc::channel(REPORTS);
+        let sink = ChatSink::new(BRIEF.into(), sender);
+        let opening = OpenSession {
+            session: brief_session(&self.program),
+            chat: BRIEF.into(),
+            model: model.clone(),
+            working_directories,
+            known_as: None,
+            settings,
+            reports: sink.clone(),
+        };
+        let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
+        let chat = Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), &opening)?;
+        let session = Arc::new(AcpSession::new(Arc::new(chat.serving_nothing()), opening));
+        let mut brief = Brief { session: Arc::clone(&session), reports };
+        let mut said = String::new();
+        let message = Message::user(prompt);
+        let prompt = Prompt { message, model, client_tools: Vec::new(), memory: Arc::new(()) };
+        let mut asked = session.prompt(prompt, sink.turn(BRIEF.into()));
+        while said.len() < LONGEST {
+            tokio::select! {
+                Some(report) = brief.reports.recv() => brief.take(report, &mut said),
+                ended = &mut asked => {
+                    ended?;
+                    // What was said before the end is there.
+                    while let Ok(report) = brief.reports.try_recv() {
+                        brief.take(report, &mut said);
+                    }
+                    break;
+                }
+            }
+        }
+        said.truncate(said.floor_char_boundary(LONGEST));
+        match said.trim() {
+            "" => Err(AgentError::Turn(format!(
+                "{} gave no summary: try again, or with another model",
+                self.program.display_name
+            ))),
+            summary => Ok(summary.to_owned()),
+        }
+    }
+}
+
+#[async_trait]
+impl Summarizer for AcpSummarizer {
+    async fn summarize(&self, wanted: SummaryRequest) -> Result<String, AgentError> {
+        let late = || {
+            let (name, seconds) = (&self.program.display_name, PATIENCE.as_secs());
+            AgentError::Turn(format!("{name} gave no summary within {seconds} s: try again, or with another model"))
+        };
+        timeout(PATIENCE, self.ask(wanted)).await.unwrap_or_else(|_| Err(late()))
+    }
+}
+
+/// A conversation that is over as soon as nobody waits for it. Nothing of it stays.
+struct Brief {
+    session: Arc<AcpSession>,
+    reports: mpsc::Receiver<Report>,
+}
+
+impl Brief {
+    /// Takes what the agent says; whatever it wants to do is refused.
+    fn take(&self, report: Report, said: &mut String) {
+        for event in report.events {
+            match event {
+                AgentEvent::Text(text) => said.push_str(&text),
+                AgentEvent::Tool(update) => {
+                    if let Some(asked) = update.permission {
+                        // It may not wait for it any more.
+                        asked.answer.send(Decision::Denied.into()).ok();
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(mark) = report.mark {
+            self.session.stored(&mark);
+        }
+    }
+}
+
+impl Drop for Brief {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let session = Arc::clone(&self.session);
+        let mut reports = std::mem::replace(&mut self.reports, mpsc::channel(1).1);
+        runtime.spawn(async move {
+            let over = async {
+                session.cancel(&BRIEF.into()).await;
+                session.close(Closing::Removed).await;
+            };
+            tokio::pin!(over);
+            // It is heard until then: an agent that nobody hears is left to the next host.
+            loop {
+                tokio::select! {
+                    () = &mut over => return,
+                    Some(_) = reports.recv() => {}
+                }
+            }
+        });
+    }
+}
