@@ -15,6 +15,7 @@ pub struct Config {
     pub limits: Limits,
     pub folders: Folders,
     pub durability: Durability,
+    pub compaction: Compaction,
     /// The agent of sessions that name none; without it, the first one.
     pub default_agent: Option<ProviderId>,
     /// The protocol versions that are spoken: the released ones, but for tests.
@@ -29,6 +30,7 @@ impl Default for Config {
             limits: Limits::default(),
             folders: Folders::default(),
             durability: Durability::default(),
+            compaction: Compaction::default(),
             default_agent: None,
             registry: Registry::RELEASED,
             frame_log: None,
@@ -44,6 +46,22 @@ pub enum Durability {
     Power,
     /// The end of the process: it waits until the journal is written.
     Process,
+}
+
+/// When conversations are compacted, and what is kept of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// How full the model's window is when a conversation is compacted by itself, in percent; 0 is never. Agents that
+    /// mind their window themselves are left alone.
+    pub at_percent: u8,
+    /// How much of it stays as it is, in tokens.
+    pub keep_tokens: u64,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self { at_percent: 85, keep_tokens: 20_000 }
+    }
 }
 
 /// Which parts of the file system clients may see. Sessions' working directories are always among them.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
@@ -14,12 +15,18 @@ use tokio::sync::{oneshot, watch};
 use crate::config::Config;
 use crate::editors::Editors;
 use crate::env::Env;
+use crate::hooks::{Hook, Hooks};
 use crate::journal::{Journal, NoJournal, Recovered};
+use crate::leases::Leases;
 use crate::sequencer::{
     ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
 };
-use crate::session::{self, Beginning, Cutting, OwnHeader, SessionHandle, Surroundings, ToSession, Workplaces};
-use crate::store::{content, paths, session_file};
+use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces};
+use crate::store::copies::Copies;
+use crate::store::{content, session_file};
+
+/// How long a new session waits until nothing is copied any more from the folder of an earlier one of its id.
+const COPY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -42,6 +49,9 @@ pub(crate) struct Inner {
     /// Up to where agents were heard before the host's start, of sessions whose tasks have not begun.
     marks: Mutex<HashMap<(SessionId, ChatId), Mark>>,
     workplaces: Arc<Workplaces>,
+    pub(crate) hooks: Hooks,
+    pub(crate) leases: Leases,
+    pub(crate) copies: Copies,
     pub(crate) editors: Editors,
     last_connection: AtomicU64,
     watcher: Mutex<Option<Watcher>>,
@@ -80,8 +90,8 @@ pub enum CreateError {
     WorkingDirectory(#[from] FileError),
     #[error("there is no room for the session's folder: {0}")]
     Folder(#[from] FsError),
-    #[error("the log of the session that it comes from could not be taken along: {0}")]
-    Log(String),
+    #[error("sessions that were forked from an earlier {0} are still being copied: try again in a moment")]
+    BeingCopied(SessionUri),
     #[error("the system has no randomness to name it by: {0}")]
     NoId(String),
     #[error(transparent)]
@@ -130,6 +140,9 @@ impl Host {
             sessions: Mutex::default(),
             marks: Mutex::new(marks),
             workplaces: Arc::default(),
+            hooks: Hooks::default(),
+            leases: Leases::default(),
+            copies: Copies::default(),
             editors: Editors::default(),
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
@@ -155,6 +168,11 @@ impl Host {
             }
         }
         self.agents_changed().await
+    }
+
+    /// Asks and tells this one from now on of what happens to sessions' trees.
+    pub fn add_hook(&self, hook: Arc<dyn Hook>) {
+        self.0.hooks.add(hook);
     }
 
     /// Takes an agent away. Sessions that it works for keep it.
@@ -230,10 +248,17 @@ impl Host {
         let at = self.0.env.clock.now();
         let mut tip = Session::new(&new, at);
         let mut changes = Vec::new();
-        if let Some((cutting, title)) = &from {
-            let taken = ChatEvent::TurnsTaken { turns: cutting.turns.clone(), older: cutting.older };
-            changes.push(Change::Chat(id.clone(), Session::MAIN_CHAT.into(), taken));
-            changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title.clone())));
+        let (mut index, mut inherits) = (None, None);
+        // Until the session's own task holds it.
+        let mut _hold = None;
+        if let Some((cutting, title)) = from {
+            let Cutting { origin, turns, older, .. } = cutting;
+            let turns = turns.iter().map(in_another_session).collect();
+            let inherited = ChatEvent::TurnsInherited { origin: origin.into(), turns, older };
+            (index, inherits) = (cutting.index, cutting.inherits);
+            _hold = Some(cutting._hold);
+            changes.push(Change::Chat(id.clone(), Session::MAIN_CHAT.into(), inherited));
+            changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title)));
         }
         let events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
         events.iter().for_each(|event| tip.apply(event));
@@ -252,10 +277,10 @@ impl Host {
             if sessions.open.contains_key(&id) {
                 return Err(CreateError::Exists(wanted.uri));
             }
-            let handle = session::start(tip, agent, self.surroundings(), Beginning::New(begun));
+            let handle = session::start(tip, agent, self.surroundings(), Beginning::New { begun, inherits, index });
             sessions.open.insert(id.clone(), handle);
         }
-        if let Err(error) = self.settle(&new, from.map(|(cutting, _)| cutting), at).await {
+        if let Err(error) = self.make_room(&new).await {
             self.sessions().open.remove(&id);
             return Err(error);
         }
@@ -276,19 +301,13 @@ impl Host {
         Ok(())
     }
 
-    /// Makes a session's folder, and the log that it begins with, where it comes from another one.
-    async fn settle(&self, new: &NewSession, from: Option<Cutting>, at: Timestamp) -> Result<(), CreateError> {
-        session_file::make_room(self.0.env.sessions.as_ref(), &new.id).await?;
-        if let Some((seen, extent)) = from.as_ref().and_then(|from| from.log.clone()) {
-            let cwd = new.working_directories.first().map_or("/", String::as_str).to_owned();
-            let parent = from.map(|from| from.like.id.to_string()).unwrap_or_default();
-            let header = OwnHeader { id: new.id.to_string(), at, cwd, parent };
-            let path = paths::log(&new.id, &Session::MAIN_CHAT.into());
-            let source = SessionId::from(header.parent.as_str());
-            seen.write_new(extent, path, header).await.map_err(|error| CreateError::Log(error.to_string()))?;
-            content::copy_all(self.0.env.sessions.as_ref(), &source, &new.id).await?;
+    /// Makes room for a session's folder. What is still copied from an earlier one of the same id is waited for.
+    async fn make_room(&self, new: &NewSession) -> Result<(), CreateError> {
+        tokio::select! {
+            () = self.0.copies.none_from(&new.id) => {}
+            () = self.0.env.clock.sleep(COPY_PATIENCE) => return Err(CreateError::BeingCopied(new.uri.clone())),
         }
-        Ok(())
+        Ok(session_file::make_room(self.0.env.sessions.as_ref(), &new.id).await?)
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -298,6 +317,9 @@ impl Host {
             sequencer: self.0.sequencer.clone(),
             agents: self.0.agent_infos.subscribe(),
             workplaces: self.0.workplaces.clone(),
+            hooks: self.0.hooks.clone(),
+            host: Arc::downgrade(&self.0),
+            copies: self.0.copies.clone(),
         }
     }
 
@@ -503,6 +525,19 @@ impl Host {
         self.0.sequencer.read(move |published, _| mime_type(published, &session, &content)).await
     }
 
+    /// A body that is kept beside a session.
+    pub(crate) async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
+        let fs = self.0.env.sessions.as_ref();
+        match content::get(fs, session, id).await {
+            Err(FsError::NotFound { .. }) => {
+                // It may come with what the session begins with.
+                self.0.copies.none_into(session).await;
+                content::get(fs, session, id).await
+            }
+            found => found,
+        }
+    }
+
     /// The agent for sessions that name none: the configured one, else the first.
     pub(crate) fn default_provider(&self) -> Option<ProviderId> {
         let agents = self.agents();
@@ -584,6 +619,14 @@ fn named_in(part: &Part) -> Vec<&ContentRef> {
         Attached::Edit(change) => [change.before.as_ref(), change.after.as_ref()],
     });
     named.flatten().collect()
+}
+
+/// A turn as another session has it: shared, unless the bytes that are kept with it name what is stored with the first.
+fn in_another_session(turn: &Arc<Turn>) -> Arc<Turn> {
+    match turn.parts.iter().any(|part| !named_in(part).is_empty()) {
+        true => Arc::new(Turn { encodings: Encodings::default(), ..Turn::clone(turn) }),
+        false => turn.clone(),
+    }
 }
 
 /// Stands in for an agent that a session from before had, and that is not there any more.

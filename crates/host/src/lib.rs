@@ -10,6 +10,7 @@
 //! - `connection`: reads a client's requests in their order; writes from a bounded queue, so that a slow client costs
 //!   only itself.
 //! - `dialect`: what the messages of each protocol do here.
+//! - [`hooks`]: those who want to know what happens to sessions' trees, and to have a say in it.
 //! - [`server`]: HTTP and WebSocket on one port, and who is let in.
 //! - [`Env`]: clock, randomness, tasks, storage and listening, all arguments.
 //!
@@ -36,21 +37,25 @@
 //!
 //! `examples/embed.rs` serves a host with an agent of its own.
 
+mod branch;
 mod config;
 mod connection;
 mod dialect;
 mod editors;
 mod env;
+pub mod hooks;
 mod host;
 mod journal;
+mod leases;
 mod sequencer;
 pub mod server;
 mod session;
 mod store;
 
-pub use config::{Config, Durability, Folders, Limits};
+pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::FrameLog;
 pub use env::*;
 pub use host::{CreateError, CreateSession, Host, Status};
 pub use journal::{Contents, FileJournal, Journal, JournalError, NoJournal, Recovered, Sync, recover};
+pub use leases::Lease;
 pub use sequencer::{NotWritten, Stopped};

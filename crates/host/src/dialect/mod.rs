@@ -5,7 +5,7 @@ mod answer;
 mod peer;
 mod turns;
 pub(crate) mod v1;
-mod x_grove;
+pub(crate) mod x_grove;
 
 use std::sync::Arc;
 

@@ -47,9 +47,17 @@ impl Peer {
                 let id = request.id.clone();
                 let request = match x_grove::Method::named(&request.method) {
                     Some(method) if self.has_begun() => {
-                        let answer = self.answer_own(&id, method, request.params).await;
-                        let answer = answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error));
-                        return reply(Box::new(move || answer));
+                        return match self.begin_own(id.clone(), method, request.params).await {
+                            // A summary may take long: what the client says meanwhile is not held up.
+                            Ok(begun) => {
+                                let host = self.host.clone();
+                                self.host.0.env.spawn.spawn(Box::pin(async move {
+                                    let answer = begun.answer(&host).await;
+                                    reply(Box::new(move || answer));
+                                }));
+                            }
+                            Err(error) => reply(Box::new(move || jsonrpc::error(Some(&id), &error))),
+                        };
                     }
                     Some(_) | None => request,
                 };
@@ -87,19 +95,19 @@ impl Peer {
         }
     }
 
-    /// Answers what Grove adds to every dialect.
-    async fn answer_own(
+    /// Begins what Grove adds to every dialect.
+    async fn begin_own(
         &self,
-        id: &Id,
+        id: Id,
         method: x_grove::Method,
         params: Option<&RawValue>,
-    ) -> Result<String, ErrorObject> {
+    ) -> Result<super::x_grove::Begun, ErrorObject> {
         let channel = super::x_grove::channel(params)?;
         let place = match &self.speaking {
             Speaking::V1(peer) => peer.place(&channel).await?,
             Speaking::Ahp(peer) => peer.place(&channel).await?,
         };
-        super::x_grove::answer(&self.host, id, method, params, place).await
+        super::x_grove::begin(&self.host, id, method, params, place).await
     }
 
     /// The connection is over.

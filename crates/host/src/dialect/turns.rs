@@ -36,6 +36,7 @@ enum Turns {
     Stored {
         session: SessionId,
         chat: ChatId,
+        origin: Option<Arc<ChatOrigin>>,
         before: Option<TurnId>,
         here: Vec<Arc<Turn>>,
     },
@@ -51,10 +52,13 @@ pub(super) async fn find(
     let look = move |published: &Published, _| look(published, &wanted, before.as_ref(), most);
     match host.0.sequencer.read(look).await?? {
         Turns::Here(found) => Ok(found),
-        Turns::Stored { session, chat, before, here } => {
+        Turns::Stored { session, chat, origin, before, here } => {
+            // A log that is still being made has not all of them.
+            host.0.copies.none_into(&session).await;
             let limit = Limit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
             let fs = host.0.env.sessions.as_ref();
-            let window = session_file::read_turns(fs, &session, &chat, before.as_ref(), limit).await?;
+            let window = session_file::read_turns(fs, &session, &chat, origin.as_deref(), before.as_ref(), limit);
+            let window = window.await?;
             let turns = window.turns.into_iter().chain(here).collect();
             Ok(FoundTurns { session, turns, older: window.older })
         }
@@ -67,7 +71,7 @@ fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: u
         Found::Whole(session) | Found::Session(session) => (session, session.main_chat().ok_or(TurnsError::NoChat)?),
         Found::Chat(session, chat) => (session, chat),
     };
-    let (id, chat_id) = (session.id.clone(), chat.id.clone());
+    let (id, chat_id, origin) = (session.id.clone(), chat.id.clone(), chat.origin.clone());
     let end = match before {
         None => Some(chat.turns.len()),
         // The active turn comes after all the others.
@@ -83,10 +87,10 @@ fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: u
         // Where older turns are stored, the first one here was read from there.
         Some(end) => {
             let before = chat.turns.first().map(|turn| turn.id.clone());
-            Ok(Turns::Stored { session: id, chat: chat_id, before, here: chat.turns[..end].to_vec() })
+            Ok(Turns::Stored { session: id, chat: chat_id, origin, before, here: chat.turns[..end].to_vec() })
         }
         None if chat.has_older_turns => {
-            Ok(Turns::Stored { session: id, chat: chat_id, before: before.cloned(), here: Vec::new() })
+            Ok(Turns::Stored { session: id, chat: chat_id, origin, before: before.cloned(), here: Vec::new() })
         }
         None => Err(TurnsError::NoTurn(before.cloned().unwrap_or_else(|| "".into()))),
     }

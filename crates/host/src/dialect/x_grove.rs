@@ -2,41 +2,62 @@
 
 use std::str::FromStr;
 
-use grove_core::{ChatId, SessionUri};
+use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, Filter, MAX_ROWS, Row};
-use grove_wire::jsonrpc::{ErrorObject, Id};
+use grove_wire::ahp::{error_code, project};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
 use grove_wire::x_grove::*;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
-use super::answer::{encode, read_params, stopped};
+use super::answer::{encode, read_params};
+use crate::branch::{AskError, Asked, TreePlace};
 use crate::host::Host;
-use crate::session::{ToSession, TreeAnswer, TreeError, TreeRequest};
+use crate::session::{NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest};
 
 /// How many rows are given at once where nobody says how many.
 const ROWS: usize = 500;
-
-/// Where a session's tree is: the session, and one of its chats.
-#[derive(Clone, Debug)]
-pub(super) struct TreePlace {
-    pub(super) session: SessionUri,
-    pub(super) chat: ChatId,
-}
 
 /// The channel that a request is about.
 pub(super) fn channel(params: Option<&RawValue>) -> Result<String, ErrorObject> {
     read_params::<Channel>(params).map(|params| params.channel)
 }
 
-/// Answers a request.
-pub(super) async fn answer(
+/// Something that a session was asked. It has its place among what it does.
+pub(crate) struct Begun {
+    id: Id,
+    place: TreePlace,
+    asked: Asked,
+    then: Then,
+}
+
+/// What becomes of the session's answer.
+enum Then {
+    Answer,
+    /// A new session is made of it.
+    Branch {
+        entry: String,
+    },
+    Fork {
+        title: Option<String>,
+    },
+}
+
+/// Understands a request, and has the session's task do it.
+pub(crate) async fn begin(
     host: &Host,
-    id: &Id,
+    id: Id,
     method: Method,
     params: Option<&RawValue>,
     place: TreePlace,
-) -> Result<String, ErrorObject> {
-    let mut title = None;
+) -> Result<Begun, ErrorObject> {
+    let (request, then) = read(method, params)?;
+    let asked = host.ask_tree(&place, request).await.map_err(|error| refusal(&error))?;
+    Ok(Begun { id, place, asked, then })
+}
+
+fn read(method: Method, params: Option<&RawValue>) -> Result<(TreeRequest, Then), ErrorObject> {
+    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let request = match method {
         Method::Tree => {
             let params: TreeParams = read_params(params)?;
@@ -47,22 +68,73 @@ pub(super) async fn answer(
                 limit: params.limit.unwrap_or(ROWS).clamp(1, MAX_ROWS),
             }
         }
+        Method::Entries => {
+            let params: EntriesParams = read_params(params)?;
+            let after = match params.cursor.as_deref() {
+                None => 0,
+                Some(cursor) => {
+                    let wrong = |_| ErrorObject::invalid_params(format!("{cursor:?} is no cursor of x-grove/entries"));
+                    cursor.parse().map_err(wrong)?
+                }
+            };
+            let limit = params.limit.unwrap_or(ROWS).clamp(1, MAX_ROWS);
+            TreeRequest::Entries { after, limit }
+        }
         Method::Navigate => {
-            let NavigateParams { entry, label } = read_params(params)?;
-            TreeRequest::Navigate { target: entry, label: label.filter(|label| !label.is_empty()) }
+            let NavigateParams { entry, label, summarize, instructions, replace_instructions } = read_params(params)?;
+            let wishes = NavigateWishes {
+                summarize,
+                custom_instructions: filled(instructions),
+                replace_instructions,
+                label: filled(label),
+            };
+            TreeRequest::Navigate { target: entry, wishes }
         }
         Method::Label => {
             let LabelParams { entry, label } = read_params(params)?;
             TreeRequest::Label { target: entry, label }
         }
-        Method::Branch => TreeRequest::Cut { before: Some(read_params::<BranchParams>(params)?.entry) },
+        Method::Merge => {
+            let MergeParams { entry, instructions } = read_params(params)?;
+            TreeRequest::Merge { from: entry, instructions: filled(instructions) }
+        }
+        Method::Compact => {
+            let CompactParams { instructions } = read_params(params)?;
+            TreeRequest::Compact { instructions: filled(instructions) }
+        }
+        Method::Abort => TreeRequest::Abort,
+        Method::Branch => {
+            let entry = read_params::<BranchParams>(params)?.entry;
+            return Ok((TreeRequest::Cut { before: Some(entry.clone()) }, Then::Branch { entry }));
+        }
         Method::Fork => {
-            title = read_params::<ForkParams>(params)?.title;
-            TreeRequest::Cut { before: None }
+            let title = filled(read_params::<ForkParams>(params)?.title);
+            return Ok((TreeRequest::Cut { before: None }, Then::Fork { title }));
         }
     };
-    let answer = ask(host, place, request).await?;
-    Ok(match answer {
+    Ok((request, Then::Answer))
+}
+
+impl Begun {
+    /// Waits until it is done.
+    pub(crate) async fn answer(self, host: &Host) -> String {
+        let Self { id, place, asked, then } = self;
+        let answer = match then {
+            Then::Answer => asked.answer().await.map(|answer| of_tree(&id, answer)),
+            Then::Branch { entry } => host.branch_off(&place, entry, asked).await.map(|branched| {
+                let (text, attachments) = said(branched.prefill);
+                encode(&id, &NewSessionResult { session: branched.session.to_string(), text, attachments })
+            }),
+            Then::Fork { title } => host.fork_off(title, asked).await.map(|session| {
+                encode(&id, &NewSessionResult { session: session.to_string(), text: None, attachments: Vec::new() })
+            }),
+        };
+        answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
+    }
+}
+
+fn of_tree(id: &Id, answer: TreeAnswer) -> String {
+    match answer {
         TreeAnswer::Rows(page) => encode(
             id,
             &TreeResult {
@@ -71,50 +143,86 @@ pub(super) async fn answer(
                 next_cursor: page.next.map(|next| next.to_string()),
             },
         ),
-        TreeAnswer::Navigated(navigated) => encode(
+        TreeAnswer::Entries(entries) => encode(
             id,
-            &NavigateResult {
-                moved: navigated.moved,
-                leaf: navigated.leaf,
-                text: navigated.prefill.map(|prefill| prefill.text),
+            &EntriesResult {
+                entries: entries.lines,
+                cursor: entries.next.to_string(),
+                more: entries.more,
+                leaf: entries.leaf,
             },
         ),
-        TreeAnswer::Labelled { leaf } => encode(id, &LabelResult { leaf }),
-        TreeAnswer::Cut(cutting) => {
-            let text = cutting.prefill.as_ref().map(|prefill| prefill.text.clone());
-            let title = match (title, method) {
-                (Some(title), _) => title,
-                (None, Method::Fork) => format!("{} (fork)", cutting.title),
-                (None, _) => cutting.title.clone(),
-            };
-            let session = host.create_from(*cutting, title).await;
-            let session = session.map_err(|error| ErrorObject::internal(error.to_string()))?;
-            encode(id, &NewSessionResult { session: session.to_string(), text })
+        TreeAnswer::Navigated(Navigated { moved, leaf, prefill, summary_entry }) => {
+            let (text, attachments) = said(prefill);
+            encode(id, &NavigateResult { moved, leaf, text, attachments, summary_entry })
         }
-    })
+        TreeAnswer::Labelled { leaf } => encode(id, &LabelResult { leaf }),
+        TreeAnswer::Merged(merged) => {
+            encode(id, &MergeResult { summary_entry: merged.entry, summary: merged.summary, leaf: merged.leaf })
+        }
+        TreeAnswer::Compacted(compacted) => encode(
+            id,
+            &CompactResult {
+                compaction_entry: compacted.entry,
+                summary: compacted.summary,
+                first_kept_entry: compacted.first_kept,
+                tokens_before: compacted.tokens_before,
+            },
+        ),
+        TreeAnswer::Aborted(aborted) => encode(id, &AbortResult { aborted }),
+        // That is asked by the host alone, for a new session.
+        TreeAnswer::Cut(_) => encode(id, &()),
+    }
+}
+
+/// A message to begin with, and what came with it.
+fn said(prefill: Option<Prefill>) -> (Option<String>, Vec<Value>) {
+    let Some(prefill) = prefill else { return (None, Vec::new()) };
+    let attachments = prefill.message.as_ref().and_then(|message| project::message(message).attachments);
+    let attachments = attachments.unwrap_or_default().iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
+    (Some(prefill.text), attachments)
+}
+
+fn refusal(error: &AskError) -> ErrorObject {
+    match error {
+        AskError::NoSession(_) => ErrorObject::new(error_code::SESSION_NOT_FOUND, error.to_string()),
+        AskError::Tree(error) => tree_error(error),
+        AskError::Create(_) | AskError::Stopped(_) => ErrorObject::internal(error.to_string()),
+    }
+}
+
+/// Why a tree was not looked at, or not changed, as an answer.
+pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
+    let code = match error {
+        TreeError::TurnRuns | TreeError::TurnBegan | TreeError::Busy | TreeError::WentOn => {
+            error_code::TURN_IN_PROGRESS
+        }
+        TreeError::Forbidden { .. } | TreeError::MustAsk => error_code::PERMISSION_DENIED,
+        TreeError::Plan(_)
+        | TreeError::Point(_)
+        | TreeError::Rows(_)
+        | TreeError::UnknownChat(_)
+        | TreeError::Refused(_)
+        | TreeError::NoModel { .. }
+        | TreeError::NothingToCompact
+        | TreeError::NothingToMerge { .. }
+        | TreeError::OnThisBranch { .. } => code::INVALID_PARAMS,
+        TreeError::Aborted
+        | TreeError::Summary(_)
+        | TreeError::HookFailed { .. }
+        | TreeError::NewLog(_)
+        | TreeError::Log(_)
+        | TreeError::Read(_)
+        | TreeError::Fs(_)
+        | TreeError::Append(_)
+        | TreeError::NotCopied(_)
+        | TreeError::Broken => code::INTERNAL,
+    };
+    ErrorObject::new(code, error.to_string())
 }
 
 fn parsed<T: FromStr<Err: ToString>>(text: Option<&str>) -> Result<Option<T>, ErrorObject> {
     text.map(|text| text.parse().map_err(|error: T::Err| ErrorObject::invalid_params(error.to_string()))).transpose()
-}
-
-/// Has the session's task do it.
-async fn ask(host: &Host, place: TreePlace, request: TreeRequest) -> Result<TreeAnswer, ErrorObject> {
-    let gone = || ErrorObject::invalid_params(format!("there is no session {}", place.session));
-    let session = host.session(&place.session).await.map_err(stopped)?.ok_or_else(gone)?;
-    let (done, told) = oneshot::channel();
-    session.inbox.send(ToSession::Tree(place.chat.clone(), request, done)).await.map_err(|_| gone())?;
-    match told.await.map_err(|_| gone())? {
-        Ok(answer) => Ok(answer),
-        Err(
-            error @ (TreeError::Plan(_)
-            | TreeError::Point(_)
-            | TreeError::Rows(_)
-            | TreeError::UnknownChat(_)
-            | TreeError::Refused(_)),
-        ) => Err(ErrorObject::invalid_params(error.to_string())),
-        Err(error) => Err(ErrorObject::internal(error.to_string())),
-    }
 }
 
 fn row(row: Row) -> TreeRow {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use grove_agents::Mark;
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
+use grove_tree::turns::Limit;
 
 use super::files;
 use super::record::{Record, Spoken};
 use crate::config::Limits;
 use crate::sequencer::{Cold, Names, Replay, Sequenced};
 use crate::store::session_file::{self, SessionFile};
+use crate::store::{copy, paths};
 
 /// What a journal holds, in its order.
 #[derive(Debug, Default)]
@@ -61,6 +63,8 @@ pub struct Recovered {
     pub(crate) clients: HashMap<ClientId, Spoken>,
     /// Sessions in folders alone in which messages wait.
     waiting: Vec<SessionUri>,
+    /// Sessions whose logs were not copied to the end.
+    uncopied: HashSet<SessionId>,
     /// Up to where the agents of chats were heard.
     pub(crate) marks: HashMap<(SessionId, ChatId), Mark>,
     /// What could not be read, in words.
@@ -73,10 +77,12 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
     let mut recovered = Recovered { damage, ..Recovered::nothing(limits) };
     // A session of which the journal tells more than its folder is read whole; the others are left where they are.
     let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
+    let is_news_of = |seq: u64, event: &Event| {
+        event.change.session().is_some_and(|id| seq > persisted.get(id).copied().unwrap_or(0))
+    };
     let is_news = |found: &Found| match found {
         Found::Record(Record::Event { seq, event, .. }) => {
-            let id = event.change.session()?;
-            (*seq > persisted.get(id).copied().unwrap_or(0)).then(|| id.clone())
+            is_news_of(*seq, event).then(|| event.change.session().cloned()).flatten()
         }
         Found::Record(_) | Found::Damage(_) => None,
     };
@@ -93,7 +99,12 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
         Found::Record(_) | Found::Damage(_) => None,
     });
     recovered.replay.begin_above(first.unwrap_or(0));
-    for found in contents.found {
+    for mut found in contents.found {
+        if let Found::Record(Record::Event { seq, event, .. }) = &mut found
+            && is_news_of(*seq, event)
+        {
+            recovered.read_inherited(event, sessions, limits).await;
+        }
         match found {
             Found::Record(record) => recovered.take(record, &persisted, &mut names),
             Found::Damage(what) => {
@@ -104,6 +115,7 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
         }
     }
     recovered.settle_removed(&persisted, sessions).await?;
+    recovered.find_uncopied(sessions).await?;
     if first.is_none() {
         recovered.replay.begin_above(recovered.seq);
     }
@@ -121,6 +133,7 @@ impl Recovered {
             replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
             waiting: Vec::new(),
+            uncopied: HashSet::new(),
             marks: HashMap::new(),
             damage: Vec::new(),
         }
@@ -139,7 +152,11 @@ impl Recovered {
     /// The sessions that are in the middle of something.
     pub(crate) fn unfinished(&self) -> Vec<SessionUri> {
         let busy = |chat: &Chat| chat.active.is_some() || chat.steering.is_some() || !chat.queued.is_empty();
-        let is_busy = |session: &&Session| session.lifecycle == Lifecycle::Creating || session.chats.iter().any(busy);
+        let is_busy = |session: &&Session| {
+            session.lifecycle == Lifecycle::Creating
+                || session.chats.iter().any(busy)
+                || self.uncopied.contains(&session.id)
+        };
         let loaded = self.state.sessions.values().filter(is_busy).map(|session| session.uri.clone());
         loaded.chain(self.waiting.iter().cloned()).collect()
     }
@@ -168,6 +185,29 @@ impl Recovered {
             }
             Err(error) => self.damage.push(format!("session {id}: {error}")),
         }
+    }
+
+    /// Puts the turns back that a chat began with: the journal says only where they are.
+    async fn read_inherited(&mut self, event: &mut Event, sessions: &dyn SessionFs, limits: &Limits) {
+        let Change::Chat(session, chat, ChatEvent::TurnsInherited { origin, turns, older }) = &mut event.change else {
+            return;
+        };
+        let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+        match copy::inherited(sessions, session, chat, origin, limit).await {
+            Ok(window) => (*turns, *older) = (window.turns, window.older),
+            Err(error) => self.damage.push(format!("session {session}: what it began with is missing: {error}")),
+        }
+    }
+
+    async fn find_uncopied(&mut self, sessions: &dyn SessionFs) -> Result<(), FsError> {
+        for session in self.state.sessions.values() {
+            for chat in session.chats.iter().filter(|chat| chat.origin.is_some()) {
+                if !sessions.exists(&paths::log(&session.id, &chat.id)).await? {
+                    self.uncopied.insert(session.id.clone());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn take(
@@ -237,6 +277,7 @@ impl Recovered {
             if let Some(chat) = session.chat_mut(chat) {
                 chat.is_read = false;
                 chat.touched_at = event.at;
+                chat.has_failed = matches!(change, ChatEvent::TurnFailed { .. });
                 chat.modified_at = chat.turns.last().map_or(chat.modified_at, |turn| turn.ended_at);
             }
         }

@@ -263,6 +263,7 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | ChatEvent::AgentSessionChanged(_)
             | ChatEvent::TurnsLeft
             | ChatEvent::TurnsTaken { .. }
+            | ChatEvent::TurnsInherited { .. }
             | ChatEvent::EntryAdded(_) => true,
             ChatEvent::PartAdded { .. }
             | ChatEvent::TextDelta { .. }

@@ -384,6 +384,10 @@ impl Sequencer {
             Change::Session(session, SessionEvent::ChatAdded(row)) => {
                 wanted(&Resource::Chat(session.clone(), row.chat.clone())).is_some()
             }
+            // What it began with is not in the journal.
+            Change::Chat(session, chat, ChatEvent::TurnsInherited { .. }) => {
+                wanted(&Resource::Chat(session.clone(), chat.clone())).is_some()
+            }
             // Version 1 cannot say that the leaf has moved.
             Change::Chat(session, chat, ChatEvent::TurnsLeft) => {
                 let told = wanted(&Resource::Chat(session.clone(), chat.clone()));

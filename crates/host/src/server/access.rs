@@ -125,12 +125,14 @@ impl Access {
 
     /// Whether the request holds the token as a bearer.
     pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-        });
-        if bearer.is_some_and(|token| self.token.matches(token)) { Ok(()) } else { Err(Refusal::Bearer) }
+        if bearer(headers).is_some_and(|token| self.token.matches(token)) { Ok(()) } else { Err(Refusal::Bearer) }
     }
+}
+
+/// The token that a request brings as a bearer.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 /// A value of a request's query.

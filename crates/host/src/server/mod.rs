@@ -1,6 +1,7 @@
 //! HTTP and WebSocket on one port.
 
 mod access;
+mod leased;
 mod page;
 mod ticket;
 mod visits;
@@ -139,6 +140,7 @@ fn router(server: Server) -> Router {
         .route("/healthz", get(healthz))
         .route("/ticket", post(issue_ticket))
         .route("/ws", get(upgrade))
+        .route("/x-grove", post(leased::answer))
         .route("/", get(page_or_upgrade))
         .fallback(page)
         .layer(middleware::from_fn_with_state(server.clone(), check))

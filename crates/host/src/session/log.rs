@@ -64,6 +64,39 @@ impl ChatLog {
         Self { fs, chat, path, side_path, indexed: 0, written: None }
     }
 
+    /// A log that was just made, of which it is known what is in it: these turns, and older ones.
+    pub(super) fn made(
+        fs: Arc<dyn SessionFs>,
+        session: &SessionId,
+        chat: ChatId,
+        index: Index,
+        turns: &[Arc<Turn>],
+    ) -> Self {
+        let written = Written { index: Arc::new(index), turns: HashSet::new(), begun: HashSet::new() };
+        let mut log = Self { written: Some(written), ..Self::new(fs, session, chat) };
+        log.note(turns);
+        log
+    }
+
+    /// A log that is there, read.
+    pub(super) async fn opened(
+        fs: Arc<dyn SessionFs>,
+        session: &SessionId,
+        chat: ChatId,
+    ) -> Result<Self, ChatLogError> {
+        let mut log = Self::new(fs, session, chat);
+        log.written = Some(log.read_written().await?);
+        Ok(log)
+    }
+
+    /// Takes turns that are shown from the log for written.
+    pub(super) fn note(&mut self, turns: &[Arc<Turn>]) {
+        if let Some(written) = &mut self.written {
+            written.turns.extend(turns.iter().map(|turn| turn.id.clone()));
+            written.begun.extend(turns.iter().map(|turn| (turn.id.clone(), turn.started_at)));
+        }
+    }
+
     /// Writes what the log does not have yet: the session's name, and turns that are over.
     pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let Some(chat) = session.chat(&self.chat) else { return Ok(()) };
@@ -156,6 +189,17 @@ impl ChatLog {
         if !fs.exists(&self.path).await? {
             fs.append_file(&self.path, &header_line(session)).await?;
         }
+        let written = self.read_written().await?;
+        if written.index.header().is_none() {
+            fs.append_file(&self.path, &header_line(session)).await?;
+            return self.read_written().await;
+        }
+        Ok(written)
+    }
+
+    /// What is in a log that is there. Its end is mended.
+    async fn read_written(&self) -> Result<Written, ChatLogError> {
+        let fs = self.fs.as_ref();
         let mut index = self.read().await?;
         match index.ending() {
             Ending::Whole => {}
@@ -170,10 +214,6 @@ impl ChatLog {
                 fs.truncate(&self.path, offset).await?;
                 index = self.read().await?;
             }
-        }
-        if index.header().is_none() {
-            fs.append_file(&self.path, &header_line(session)).await?;
-            index = self.read().await?;
         }
         let own: Vec<_> = index.entries().filter(|entry| index.owner(*entry) == Owner::Grove).collect();
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
@@ -203,7 +243,8 @@ impl ChatLog {
             count += 1;
             hex::encode(&Sha256::digest(format!("{}\n{count}", self.path))[..4])
         };
-        let opened = store::open_log(self.fs.as_ref(), &self.path, &mut new_id).await?;
+        let opened =
+            store::open_log_with_side_index(self.fs.as_ref(), &self.path, &self.side_path, &mut new_id).await?;
         if let Some(migrated) = opened.migrated {
             self.fs.write_file(&self.path, &migrated.bytes).await?;
         }

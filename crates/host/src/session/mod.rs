@@ -1,26 +1,37 @@
 //! A session's task: validates what clients and the agent want against everything accepted so far (the tip), and
 //! hands what happens to the sequencer.
 
+mod copying;
+mod forks;
 mod log;
+mod memory;
 mod reports;
 mod tree;
 mod work;
 mod workplaces;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::future::AbortHandle;
 use grove_agents::{Agent, AgentError, AgentSession, Closing, Mark, Outlasts, Report, Resumption};
 use grove_core::*;
+use grove_tree::Index;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::copying::Copying;
+pub(crate) use self::log::Seen;
 use self::log::{ChatLog, ChatLogError};
 use crate::config::Config;
 use crate::env::{Env, Task};
+use crate::hooks::Hooks;
+use crate::host::Inner;
 use crate::sequencer::{Aside, NotWritten, Origin, Publication, SequencerHandle, Stopped, ToSequencer, Unwritten};
+use crate::store::copies::Copies;
 use crate::store::session_file::{self, Fate};
-pub(crate) use tree::{Cutting, OwnHeader, TreeAnswer, TreeError, TreeRequest};
+pub(crate) use forks::NewChat;
+use tree::Undertaking;
+pub(crate) use tree::{Cutting, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, Undertaken};
 pub(crate) use workplaces::Workplaces;
 
 /// How many messages may wait for a session before their senders do.
@@ -39,8 +50,14 @@ pub(crate) enum ToSession {
     Opened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
     /// A client that took part has been away for too long.
     ClientGone(ClientId),
+    /// Looks at the log of a chat, for an agent that has forgotten what was said.
+    Recall(ChatId, oneshot::Sender<Result<Option<Seen>, TreeError>>),
     /// Looks at the tree of a chat, or changes it.
     Tree(ChatId, TreeRequest, oneshot::Sender<Result<TreeAnswer, TreeError>>),
+    /// Something that took its time with a chat's tree has come to its end.
+    Undertaken(ChatId, Undertaken),
+    /// Begins another chat with what was said in one.
+    Fork(ChatId, NewChat, oneshot::Sender<Result<(), TreeError>>),
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -50,10 +67,20 @@ pub(crate) enum ToSession {
 /// An action of a client.
 pub(crate) struct Dispatch {
     /// What it asks for, or why it cannot be understood.
-    pub(crate) command: Result<Command, String>,
+    pub(crate) wish: Result<Wish, String>,
     pub(crate) origin: Origin,
     /// Makes the answer to the client alone: why not, or that everything is so already.
     pub(crate) answer: Box<dyn FnOnce(Reply) -> Aside + Send>,
+}
+
+/// What an action of a client asks for.
+pub(crate) enum Wish {
+    Command(Box<Command>),
+    /// Goes back to the end of a turn, or before the first one. What came behind it stays in the log.
+    Truncate {
+        chat: ChatId,
+        turn: Option<TurnId>,
+    },
 }
 
 /// What became of an action of which nobody else hears.
@@ -79,12 +106,17 @@ pub(crate) struct Surroundings {
     pub(crate) agents: watch::Receiver<Arc<[AgentInfo]>>,
     /// Where sessions' agents work.
     pub(crate) workplaces: Arc<Workplaces>,
+    pub(crate) hooks: Hooks,
+    /// The host, for what hooks do.
+    pub(crate) host: Weak<Inner>,
+    pub(crate) copies: Copies,
 }
 
 /// How a session's task begins.
 pub(crate) enum Beginning {
-    /// The session is new; the task waits until it stands in state.
-    New(oneshot::Receiver<()>),
+    /// The session is new; the task waits until it stands in state. Its agent may begin with a copy of another one's
+    /// conversation. `index` is that of the log which it is cut from.
+    New { begun: oneshot::Receiver<()>, inherits: Option<oneshot::Receiver<Option<String>>>, index: Option<Arc<Index>> },
     /// The session was there before its task; everything of it up to a number is in it. Its agents were heard up to
     /// these marks.
     Known { seq: u64, marks: HashMap<ChatId, Mark> },
@@ -96,7 +128,9 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
     let (report_sender, reports) = mpsc::channel(REPORTS);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
     let spawn = around.env.spawn.clone();
+    let copying = Copying::expected(&around, &tip).into_iter().collect();
     let mut task = SessionTask {
+        copying,
         around,
         tip,
         agent,
@@ -114,17 +148,22 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         logs: HashMap::new(),
         last_seq: 0,
         folder_due: false,
+        last_undertaking: 0,
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
-            Beginning::New(begun) => {
+            Beginning::New { begun, inherits, index } => {
                 if begun.await.is_err() {
                     return;
                 }
-                task.open(&Session::MAIN_CHAT.into());
+                task.begin_copies(index).await;
+                let main = Session::MAIN_CHAT.into();
+                task.desk(&main).inherits = inherits;
+                task.open(&main);
             }
             Beginning::Known { seq, marks } => {
                 task.last_seq = seq;
+                task.begin_copies(None).await;
                 if task.pick_up(marks).await.is_err() {
                     return;
                 }
@@ -160,10 +199,14 @@ struct SessionTask {
     silence: Option<Task>,
     stopping: Option<Stopping>,
     logs: HashMap<ChatId, ChatLog>,
+    /// Chats whose logs are being made.
+    copying: HashMap<ChatId, Copying>,
     /// The number of the last event that is published.
     last_seq: u64,
     /// Something happened that belongs into the session's folder.
     folder_due: bool,
+    /// The number of the last thing that was undertaken.
+    last_undertaking: u64,
 }
 
 /// An answer that an agent waits for.
@@ -186,6 +229,12 @@ struct Desk {
     running: Option<Running>,
     /// Told when the agent that was here before is gone.
     leaving: Option<oneshot::Receiver<()>>,
+    /// What takes its time with the chat's tree.
+    undertaking: Option<Undertaking>,
+    /// The last turn filled the model's window: the conversation is to be compacted before the next one.
+    is_full: bool,
+    /// How the agent calls a copy of its conversation that is made for this chat: its first opening waits for it.
+    inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
 impl Desk {
@@ -248,6 +297,10 @@ impl SessionTask {
                     }
                     Ok(Flow::On)
                 }
+                chat = copying::next_done(&mut self.copying) => {
+                    self.take_copy(&chat);
+                    Ok(Flow::On)
+                }
                 () = ring(self.silence.as_mut()) => self.check_silence().await,
                 () = ring(self.stopping.as_mut().and_then(|stopping| stopping.grace.as_mut())) => {
                     if let Some(stopping) = &mut self.stopping {
@@ -260,7 +313,11 @@ impl SessionTask {
                 Ok(Flow::On) => self.steer().await,
                 ended => ended,
             };
-            if self.folder_due && self.outstanding.is_none() && self.active_turns().is_empty() {
+            if self.desks.values().any(|desk| desk.is_full) && self.compact_full().await.is_err() {
+                break;
+            }
+            let at_rest = self.outstanding.is_none() && self.copying.is_empty() && self.active_turns().is_empty();
+            if self.folder_due && at_rest {
                 self.folder_due = false;
                 self.write_folder(Fate::Kept).await;
             }
@@ -285,8 +342,17 @@ impl SessionTask {
                 done.send(result).ok();
             }
             ToSession::Tree(chat, request, done) => {
-                let answer = self.tree(&chat, request).await?;
-                done.send(answer).ok();
+                self.tree(&chat, request, done).await?;
+            }
+            ToSession::Undertaken(chat, end) => self.undertaken(&chat, end).await?,
+            ToSession::Recall(chat, done) => {
+                let seen = self.look(&chat).await;
+                // The turn may have been cancelled meanwhile.
+                done.send(seen).ok();
+            }
+            ToSession::Fork(source, new, done) => {
+                let forked = self.fork_chat(&source, new).await?;
+                done.send(forked).ok();
             }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::Opened(chat, Ok(agent)) => {
@@ -325,6 +391,9 @@ impl SessionTask {
                 return Ok(Flow::End);
             }
             ToSession::Stop(done) => {
+                for chat in self.desks.keys().cloned().collect::<Vec<_>>() {
+                    self.give_up(&chat, TreeError::Aborted).await?;
+                }
                 let grace = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
                 self.stopping = Some(Stopping { done: Some(done), grace: Some(grace) });
             }
@@ -343,13 +412,15 @@ impl SessionTask {
 
     async fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Stopped> {
         let who = Who::Client(dispatch.origin.client.clone());
-        let reply = match dispatch.command {
-            Ok(command) => match self.attempt(command, &who, Some(dispatch.origin)).await? {
-                Ok(Attempted::Happened) => return Ok(()),
-                Ok(Attempted::NoChange) => Reply::NoChange,
-                Err(refused) => Reply::Refused(refused),
-            },
-            Err(reason) => Reply::Refused(reason),
+        let attempted = match dispatch.wish {
+            Ok(Wish::Command(command)) => self.attempt(*command, &who, Some(dispatch.origin)).await?,
+            Ok(Wish::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
+            Err(reason) => Err(reason),
+        };
+        let reply = match attempted {
+            Ok(Attempted::Happened) => return Ok(()),
+            Ok(Attempted::NoChange) => Reply::NoChange,
+            Err(refused) => Reply::Refused(refused),
         };
         self.around.sequencer.tell(ToSequencer::Tell((dispatch.answer)(reply))).await
     }
@@ -364,7 +435,11 @@ impl SessionTask {
     ) -> Result<Result<Attempted, String>, Stopped> {
         let starts = matches!(
             command,
-            Command::StartTurn { .. } | Command::Enqueue { .. } | Command::SetSteering { .. } | Command::AddChat { .. }
+            Command::StartTurn { .. }
+                | Command::Enqueue { .. }
+                | Command::SetSteering { .. }
+                | Command::AddChat { .. }
+                | Command::ForkChat { .. }
         );
         if starts && self.stopping.is_some() {
             return Ok(Err(Stopped.to_string()));
@@ -398,6 +473,11 @@ impl SessionTask {
         {
             self.close_chat(&chat.clone()).await?;
         }
+        if let Command::AddChat { chat, .. } = &command
+            && let Err(error) = self.make_room_for(chat).await
+        {
+            return Ok(Err(error.to_string()));
+        }
         Ok(self.attempt(command, &Who::Host, None).await?.map(|_| ()))
     }
 
@@ -417,11 +497,16 @@ impl SessionTask {
         if let Some(desk) = self.desks.remove(chat) {
             self.close_desk(desk);
         }
+        self.settle_copy(chat).await;
+        self.copying.remove(chat);
         self.logs.remove(chat);
         Ok(())
     }
 
     fn close_desk(&self, desk: Desk) {
+        if let Some(undertaking) = &desk.undertaking {
+            undertaking.drop_it();
+        }
         match desk.backend {
             Backend::Opening(abort) => abort.abort(),
             Backend::Ready(agent) => {
@@ -610,6 +695,9 @@ impl SessionTask {
         let published = self.around.sequencer.publish_now(publication).await?;
         self.last_seq = published.unwrap_or(self.last_seq);
         self.act(out);
+        for chat in self.copying.keys().cloned().collect::<Vec<_>>() {
+            self.settle_copy(&chat).await;
+        }
         self.write_folder(Fate::Disposed).await;
         // Nothing is to be said of it any more.
         self.folder_due = false;
@@ -625,7 +713,8 @@ impl SessionTask {
     async fn write_folder(&mut self, fate: Fate) {
         let fs = self.around.env.sessions.clone();
         let written = async {
-            for chat in &self.tip.chats {
+            // One whose log could not be made has none.
+            for chat in self.tip.chats.iter().filter(|chat| !self.copying.contains_key(&chat.id)) {
                 let log = self.logs.entry(chat.id.clone());
                 let log = log.or_insert_with(|| ChatLog::new(fs.clone(), &self.tip.id, chat.id.clone()));
                 log.catch_up(&self.tip).await?;

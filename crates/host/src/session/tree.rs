@@ -3,24 +3,33 @@
 //! What a request means is decided by `grove_tree`, on the log as it is on the disk. What changes is an event like any
 //! other: it is in the journal when somebody hears of it, and in the log behind that.
 
+mod moving;
+mod summing;
+mod undertaking;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use grove_agents::Closing;
+use grove_agents::{AgentError, Closing};
 use grove_core::*;
 use grove_fs::FsError;
 use grove_tree::moves::{self, NewEntry, Plan, PlanError};
-use grove_tree::navigate::{self, BranchPointError, Landing, Prefill, Way, Wishes};
-use grove_tree::turns::{self, Limit};
+use grove_tree::navigate::{self, BranchPointError, Prefill};
+use grove_tree::turns::Limit;
 use grove_tree::{
-    AppendError, Cursor, Filter, Index, LogError, NewHeader, NewLogError, Page, RowsError, RowsRequest, Source,
-    branched, forked,
+    AppendError, Cursor, EntryNo, Filter, Index, LogError, NewLogError, Page, RowsError, RowsRequest, Source, store,
 };
+use serde_json::value::RawValue;
 
 use super::log::{ChatLogError, Seen};
-use super::{Attempted, Backend, SessionTask};
+use super::{Backend, SessionTask};
+use crate::hooks::HookError;
 use crate::sequencer::Stopped;
+use crate::store::copies::Hold;
+use summing::{Compacted, Merged};
 use tokio::sync::oneshot;
+pub(crate) use undertaking::Undertaken;
+pub(super) use undertaking::Undertaking;
 
 /// What can be asked of a chat's tree.
 #[derive(Debug)]
@@ -31,10 +40,15 @@ pub(crate) enum TreeRequest {
         after: Option<Cursor>,
         limit: usize,
     },
+    /// The log's lines behind a number of them.
+    Entries {
+        after: usize,
+        limit: usize,
+    },
     /// Goes to an entry, or before the first one.
     Navigate {
         target: Option<String>,
-        label: Option<String>,
+        wishes: NavigateWishes,
     },
     /// Names an entry, or takes its name away.
     Label {
@@ -45,13 +59,31 @@ pub(crate) enum TreeRequest {
     Cut {
         before: Option<String>,
     },
+    /// Appends a summary of the branch that ends at an entry.
+    Merge {
+        from: String,
+        instructions: Option<String>,
+    },
+    /// Puts a summary in place of what is older.
+    Compact {
+        instructions: Option<String>,
+    },
+    /// Gives up what is being summarized.
+    Abort,
 }
+
+/// What a person wants of a way through the tree.
+pub(crate) use grove_tree::navigate::Wishes as NavigateWishes;
 
 /// What comes of it.
 #[derive(Debug)]
 pub(crate) enum TreeAnswer {
     Rows(Page),
+    Entries(Entries),
     Navigated(Navigated),
+    Merged(Merged),
+    Compacted(Compacted),
+    Aborted(bool),
     Labelled { leaf: Option<String> },
     Cut(Box<Cutting>),
 }
@@ -62,20 +94,18 @@ pub(crate) struct Cutting {
     /// The session as it is, but for its id.
     pub(crate) like: NewSession,
     pub(crate) title: String,
-    /// The log that it comes from, and its last entry that goes with it; nothing where nothing does.
-    pub(crate) log: Option<(Seen, Extent)>,
+    /// Where it comes from, and what of that goes with it.
+    pub(crate) origin: ChatOrigin,
+    /// The log that it comes from, as it is now.
+    pub(crate) index: Option<Arc<Index>>,
+    /// Keeps that log where it is.
+    pub(crate) _hold: Hold,
     /// The newest turns that go with it, and whether there are older ones.
     pub(crate) turns: Vec<Arc<Turn>>,
     pub(crate) older: bool,
     pub(crate) prefill: Option<Prefill>,
-}
-
-/// How much of a log goes with a new session.
-#[derive(Clone, Debug)]
-pub(crate) enum Extent {
-    /// The way to an entry.
-    Branch(String),
-    All,
+    /// How the agent calls its own copy of the conversation, where all of it goes with the new session.
+    pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
 }
 
 /// Where one is after going somewhere.
@@ -85,6 +115,18 @@ pub(crate) struct Navigated {
     pub(crate) leaf: Option<String>,
     /// What is put into the prompt, ready to be changed and sent again.
     pub(crate) prefill: Option<Prefill>,
+    /// The entry with the summary of what was left.
+    pub(crate) summary_entry: Option<String>,
+}
+
+/// Lines of a log.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    pub(crate) lines: Vec<Box<RawValue>>,
+    /// How many came before the next one.
+    pub(crate) next: usize,
+    pub(crate) more: bool,
+    pub(crate) leaf: Option<String>,
 }
 
 /// Why a tree could not be looked at, or not be changed.
@@ -110,113 +152,83 @@ pub(crate) enum TreeError {
     Append(#[from] AppendError),
     #[error("{0}")]
     Refused(String),
+    #[error("a summary is being made in this chat: wait for it, or abort it")]
+    Busy,
+    #[error("a turn is running in this chat: wait for its end, or cancel it")]
+    TurnRuns,
+    #[error("a turn began meanwhile: nothing has changed")]
+    TurnBegan,
+    #[error("the chat went on meanwhile: nothing has changed; look at its tree again")]
+    WentOn,
+    #[error("aborted: nothing has changed")]
+    Aborted,
+    #[error("{agent} has no model to summarize with: go on without a summary, or configure a hook that gives one")]
+    NoModel { agent: String },
+    #[error("no summary was made: {0}")]
+    Summary(#[from] AgentError),
+    #[error("there is nothing to compact: what was said fits into what is kept")]
+    NothingToCompact,
+    #[error("entry {id} is on this branch already: what came of it is known here")]
+    OnThisBranch { id: String },
+    #[error("there is nothing to summarize on the way to entry {id}")]
+    NothingToMerge { id: String },
+    #[error("a hook wants to be asked first: use x-grove/navigate")]
+    MustAsk,
+    #[error("{by} forbids it: {reason}")]
+    Forbidden { by: String, reason: String },
+    #[error("{by} was asked and failed, so it is not done: {error}")]
+    HookFailed { by: String, error: HookError },
+    #[error("what the chat begins with could not be copied yet, and will be tried again: {0}")]
+    NotCopied(String),
     #[error("the log could not be looked at: its reader broke down")]
     Broken,
 }
 
 impl SessionTask {
-    /// Does what is asked of a chat's tree. The inner error says why not; nothing has changed then.
-    pub(super) async fn tree(
-        &mut self,
-        chat: &ChatId,
-        request: TreeRequest,
-    ) -> Result<Result<TreeAnswer, TreeError>, Stopped> {
+    /// Does what is asked of a chat's tree, and answers; what takes its time is answered later. Where the answer is an
+    /// error nothing has changed.
+    pub(super) async fn tree(&mut self, chat: &ChatId, request: TreeRequest, done: Done) -> Result<(), Stopped> {
         let seen = match self.look(chat).await {
             Ok(seen) => seen,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return answered(done, Err(error)),
         };
-        match request {
-            TreeRequest::Rows { filter, search, after, limit } => {
-                let Some(seen) = seen else {
-                    return Ok(Ok(TreeAnswer::Rows(Page { rows: Vec::new(), next: None, total: 0 })));
-                };
-                let page = seen.with(move |index, source| {
-                    let request = RowsRequest { filter, search: &search, leaf: index.leaf(), after, limit };
-                    Ok(grove_tree::rows(index, source, &request)?)
-                });
-                Ok(page.await.map(TreeAnswer::Rows))
+        let answer = match request {
+            TreeRequest::Rows { filter, search, after, limit } => match seen {
+                None => Ok(TreeAnswer::Rows(Page { rows: Vec::new(), next: None, total: 0 })),
+                Some(seen) => {
+                    let page = seen.with(move |index, source| {
+                        let request = RowsRequest { filter, search: &search, leaf: index.leaf(), after, limit };
+                        Ok(grove_tree::rows(index, source, &request)?)
+                    });
+                    page.await.map(TreeAnswer::Rows)
+                }
+            },
+            TreeRequest::Entries { after, limit } => entries(seen, after, limit).await.map(TreeAnswer::Entries),
+            TreeRequest::Navigate { target, wishes } => return self.navigate(chat, seen, target, wishes, done).await,
+            TreeRequest::Label { target, label } => self.label(chat, seen, &target, label.as_deref()).await?,
+            TreeRequest::Cut { before } => {
+                let is_whole = before.is_none();
+                let cut = self.cut(chat, seen, before).await;
+                cut.map(|mut cutting| {
+                    cutting.inherits = is_whole.then(|| self.fork_agent(chat));
+                    TreeAnswer::Cut(Box::new(cutting))
+                })
             }
-            TreeRequest::Navigate { target, label } => self.navigate(chat, seen, target, label).await,
-            TreeRequest::Label { target, label } => self.label(chat, seen, &target, label.as_deref()).await,
-            TreeRequest::Cut { before } => Ok(self.cut(seen, before).await.map(|cut| TreeAnswer::Cut(Box::new(cut)))),
-        }
+            TreeRequest::Merge { from, instructions } => return self.merge(chat, seen, from, instructions, done).await,
+            TreeRequest::Compact { instructions } => return self.compact(chat, seen, instructions, Some(done)).await,
+            TreeRequest::Abort => Ok(TreeAnswer::Aborted(self.give_up(chat, TreeError::Aborted).await?)),
+        };
+        answered(done, answer)
     }
 
-    async fn look(&mut self, chat: &ChatId) -> Result<Option<Seen>, TreeError> {
+    pub(super) async fn look(&mut self, chat: &ChatId) -> Result<Option<Seen>, TreeError> {
         if self.tip.chat(chat).is_none() {
             return Err(TreeError::UnknownChat(chat.clone()));
         }
+        self.copied(chat).await?;
         let (fs, session) = (self.around.env.sessions.clone(), self.tip.id.clone());
         let log = self.logs.entry(chat.clone()).or_insert_with(|| super::ChatLog::new(fs, &session, chat.clone()));
         Ok(log.look(&self.tip).await?)
-    }
-
-    async fn navigate(
-        &mut self,
-        chat: &ChatId,
-        seen: Option<Seen>,
-        target: Option<String>,
-        label: Option<String>,
-    ) -> Result<Result<TreeAnswer, TreeError>, Stopped> {
-        let here = |leaf| TreeAnswer::Navigated(Navigated { moved: false, leaf, prefill: None });
-        let Some(seen) = seen else {
-            return Ok(match target {
-                None => Ok(here(None)),
-                Some(id) => Err(PlanError::UnknownEntry { id }.into()),
-            });
-        };
-        let moving = match self.prepare(chat, &seen, target, label).await {
-            Ok(Some(moving)) => moving,
-            Ok(None) => return Ok(Ok(here(leaf_of(&seen.index)))),
-            Err(error) => return Ok(Err(error)),
-        };
-        let Moving { turns, older, entries, navigated } = moving;
-        let command = Command::MoveLeaf { chat: chat.clone(), turns, older, entries };
-        match self.attempt(command, &Who::Host, None).await? {
-            Ok(Attempted::Happened | Attempted::NoChange) => {
-                self.start_over(chat);
-                Ok(Ok(TreeAnswer::Navigated(navigated)))
-            }
-            Err(refused) => Ok(Err(TreeError::Refused(refused))),
-        }
-    }
-
-    /// What going to an entry comes to; nothing where one is there.
-    async fn prepare(
-        &mut self,
-        chat: &ChatId,
-        seen: &Seen,
-        target: Option<String>,
-        label: Option<String>,
-    ) -> Result<Option<Moving>, TreeError> {
-        let wishes = Wishes { label: label.clone(), ..Wishes::default() };
-        let Way::To(preparation) = navigate::prepare(&seen.index, target.as_deref(), wishes)? else { return Ok(None) };
-        let landing = match preparation.target_id.as_deref() {
-            None => Landing { leaf: None, prefill: None },
-            Some(target) => {
-                let target = moves::find(&seen.index, target)?;
-                seen.with(move |index, source| Ok(navigate::land(index, source, target)?)).await?
-            }
-        };
-        let mut index = Index::clone(&seen.index);
-        let mut entries = Vec::new();
-        let id = self.new_entry_id(&index);
-        let new = NewEntry { id: &id, at: self.around.env.clock.now() };
-        let plan = match landing.leaf {
-            None => moves::reset_leaf(&index, new),
-            Some(leaf) => moves::branch(&index, &seen.index.id(leaf), new)?,
-        };
-        self.plan_into(chat, plan, &mut index, &mut entries)?;
-        if let (Some(label), Some(target)) = (label, preparation.target_id.as_deref()) {
-            let id = self.new_entry_id(&index);
-            let new = NewEntry { id: &id, at: self.around.env.clock.now() };
-            let plan = moves::label(&index, target, Some(&label), new)?;
-            self.plan_into(chat, plan, &mut index, &mut entries)?;
-        }
-        // What is planned is in no file yet, and no turn is among it.
-        let window = turns::newest_at(seen.fs.as_ref(), &seen.path, &seen.index, landing.leaf, self.window()).await?;
-        let navigated = Navigated { moved: true, leaf: leaf_of(&index), prefill: landing.prefill };
-        Ok(Some(Moving { turns: window.turns, older: window.older, entries, navigated }))
     }
 
     async fn label(
@@ -240,7 +252,7 @@ impl SessionTask {
             Ok(planned) => planned,
             Err(error) => return Ok(Err(error)),
         };
-        let command = Command::AddEntries { chat: chat.clone(), entries };
+        let command = Command::AddEntries { chat: chat.clone(), entries, anew: false };
         Ok(match self.attempt(command, &Who::Host, None).await? {
             Ok(_) => Ok(TreeAnswer::Labelled { leaf }),
             Err(refused) => Err(TreeError::Refused(refused)),
@@ -248,7 +260,7 @@ impl SessionTask {
     }
 
     /// A message that is the first of all leaves nothing behind it: its session begins empty.
-    async fn cut(&mut self, seen: Option<Seen>, before: Option<String>) -> Result<Cutting, TreeError> {
+    async fn cut(&mut self, chat: &ChatId, seen: Option<Seen>, before: Option<String>) -> Result<Cutting, TreeError> {
         let tip = &self.tip;
         let like = NewSession {
             id: tip.id.clone(),
@@ -258,28 +270,44 @@ impl SessionTask {
             working_directories: tip.working_directories.clone(),
             config: tip.config.clone(),
         };
-        let mut cutting =
-            Cutting { like, title: tip.title.clone(), log: None, turns: Vec::new(), older: false, prefill: None };
-        let (leaf, extent, seen) = match (seen, before) {
-            (None, None) => return Ok(cutting),
+        let (leaf, extent, prefill) = match (&seen, before) {
+            (None, None) => (None, Extent::All, None),
             (None, Some(id)) => return Err(PlanError::UnknownEntry { id }.into()),
-            (Some(seen), None) => (seen.index.leaf(), Extent::All, seen),
+            (Some(seen), None) => (seen.index.leaf(), Extent::All, None),
             (Some(seen), Some(target)) => {
                 let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
-                cutting.prefill = Some(point.prefill);
-                let Some(leaf) = point.leaf else { return Ok(cutting) };
-                let extent = Extent::Branch(seen.index.id(leaf).into_owned());
-                (Some(leaf), extent, seen)
+                (point.leaf, Extent::Branch, Some(point.prefill))
             }
         };
-        let window = turns::newest_at(seen.fs.as_ref(), &seen.path, &seen.index, leaf, self.window()).await?;
-        (cutting.turns, cutting.older) = (window.turns, window.older);
-        cutting.log = Some((seen, extent));
-        Ok(cutting)
+        let window = self.turns_at(chat, seen.as_ref(), leaf).await?;
+        let part = |seen: &Seen| LogPart {
+            boundary: seen.index.log_length(),
+            extent,
+            leaf: leaf.map(|leaf| seen.index.id(leaf).into_owned()),
+        };
+        let origin = ChatOrigin {
+            session: self.tip.id.clone(),
+            chat: chat.clone(),
+            uri: self.tip.chat(chat).and_then(|chat| chat.uri.clone()),
+            turn: window.turns.last().map(|turn| turn.id.clone()),
+            kind: OriginKind::Fork,
+            log: seen.as_ref().map_or(LogPart { boundary: 0, extent, leaf: None }, part),
+        };
+        Ok(Cutting {
+            title: self.tip.title.clone(),
+            _hold: self.around.copies.hold(&like.id, None),
+            like,
+            origin,
+            index: seen.map(|seen| seen.index),
+            turns: window.turns,
+            older: window.older,
+            prefill,
+            inherits: None,
+        })
     }
 
     /// How many turns clients are shown at once.
-    fn window(&self) -> Limit {
+    pub(super) fn window(&self) -> Limit {
         let limits = &self.around.config.limits;
         Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 }
     }
@@ -330,12 +358,35 @@ impl SessionTask {
     }
 }
 
-/// A move of the leaf that was prepared.
-struct Moving {
-    turns: Vec<Arc<Turn>>,
-    older: bool,
-    entries: Vec<LogEntry>,
-    navigated: Navigated,
+/// The answer's way back. Whoever asked may have gone meanwhile.
+pub(crate) type Done = oneshot::Sender<Result<TreeAnswer, TreeError>>;
+
+fn answered(done: Done, answer: Result<TreeAnswer, TreeError>) -> Result<(), Stopped> {
+    done.send(answer).ok();
+    Ok(())
+}
+
+/// How many bytes of entries are given at once, unless one alone has more.
+const ENTRIES_BYTES: usize = 4 << 20;
+
+/// The lines of a log behind a number of them, at most so many.
+async fn entries(seen: Option<Seen>, after: usize, limit: usize) -> Result<Entries, TreeError> {
+    let Some(seen) = seen else { return Ok(Entries { lines: Vec::new(), next: 0, more: false, leaf: None }) };
+    let mut bytes = 0;
+    let wanted: Vec<_> = seen
+        .index
+        .entries()
+        .skip(after)
+        .take(limit)
+        .take_while(|entry| {
+            let is_first = bytes == 0;
+            bytes += seen.index.length(*entry);
+            is_first || bytes <= ENTRIES_BYTES
+        })
+        .collect();
+    let next = after.min(seen.index.len()) + wanted.len();
+    let lines = seen.lines(&wanted).await?;
+    Ok(Entries { lines, next, more: next < seen.index.len(), leaf: leaf_of(&seen.index) })
 }
 
 fn leaf_of(index: &Index) -> Option<String> {
@@ -357,43 +408,12 @@ impl Seen {
 }
 
 impl Seen {
-    /// Writes the log of a new session.
-    pub(crate) async fn write_new(&self, extent: Extent, to: String, header: OwnHeader) -> Result<(), TreeError> {
-        let fs = self.fs.clone();
-        let path = to.clone();
-        self.with(move |index, source| {
-            let header = NewHeader {
-                id: &header.id,
-                at: header.at,
-                cwd: &header.cwd,
-                parent_session: Some(&header.parent),
-                title: None,
-            };
-            let mut made = 0u32;
-            let mut new_id = || {
-                made += 1;
-                format!("{:08x}", made.wrapping_mul(0x9e37_79b9) ^ u32::try_from(index.len()).unwrap_or(0))
-            };
-            let log = match extent {
-                Extent::All => forked(index, &header),
-                Extent::Branch(leaf) => branched(index, source, &leaf, &header, &mut new_id)?,
-            };
-            log.write(index, source, |bytes| source.runtime.block_on(fs.append_file(&path, bytes)))?;
-            Ok(())
-        })
-        .await?;
-        Ok(self.fs.sync(&to).await?)
+    /// The lines of entries, as they are. Bytes that are no text are replaced.
+    pub(crate) async fn lines(&self, entries: &[EntryNo]) -> Result<Vec<Box<RawValue>>, TreeError> {
+        let lines = store::read_lines(self.fs.as_ref(), &self.path, &self.index, entries).await?;
+        let raw = |line: &Vec<u8>| RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok();
+        Ok(lines.iter().filter_map(raw).collect())
     }
-}
-
-/// The first line of a new session's log.
-#[derive(Debug)]
-pub(crate) struct OwnHeader {
-    pub(crate) id: String,
-    pub(crate) at: Timestamp,
-    pub(crate) cwd: String,
-    /// The session that it comes from.
-    pub(crate) parent: String,
 }
 
 /// A log's bytes, read when they are wanted.

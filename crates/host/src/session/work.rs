@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -22,7 +23,7 @@ use crate::store::content;
 impl SessionTask {
     /// Starts the agent for a chat.
     pub(super) fn open(&mut self, chat: &ChatId) {
-        let opening = OpenSession {
+        let mut opening = OpenSession {
             session: self.tip.id.clone(),
             chat: chat.clone(),
             model: self.tip.model.clone(),
@@ -32,11 +33,19 @@ impl SessionTask {
             reports: ChatSink::new(chat.clone(), self.report_sender.clone()),
         };
         let (agent, inbox, at) = (self.agent.clone(), self.inbox_sender.clone(), chat.clone());
-        let leaving = self.desk(chat).leaving.take();
+        let desk = self.desk(chat);
+        let (leaving, inherits) = (desk.leaving.take(), desk.inherits.take());
         let (opened, abort) = abortable(async move {
             if let Some(leaving) = leaving {
                 // It is gone, one way or the other.
                 leaving.await.ok();
+            }
+            if let Some(inherits) = inherits
+                && let Ok(Some(copy)) = inherits.await
+            {
+                // The agent says how it calls a conversation only where it calls it otherwise.
+                opening.reports.report(vec![AgentEvent::KnownAs(copy.clone())], None).await.ok();
+                opening.known_as = Some(copy);
             }
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
             let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
@@ -54,6 +63,9 @@ impl SessionTask {
         if matches!(self.tip.lifecycle, Lifecycle::CreationFailed(_)) {
             return;
         }
+        if !self.makes_way(chat) {
+            return;
+        }
         let agent = match &self.desk(chat).backend {
             Backend::Ready(agent) => agent.clone(),
             Backend::Closed => return self.open(chat),
@@ -62,7 +74,7 @@ impl SessionTask {
         };
         let Some(state) = self.tip.chat(chat) else { return };
         let Some(active) = state.active_turn(turn) else { return };
-        let (message, history) = (active.message.clone(), state.turns.clone());
+        let message = active.message.clone();
         let model = message.model.clone().or_else(|| self.tip.model.clone());
         let offered = self.tip.active_clients.iter().flat_map(|client| {
             client.tools.iter().map(|tool| OfferedTool { client: client.client.clone(), tool: tool.clone() })
@@ -70,8 +82,9 @@ impl SessionTask {
         let client_tools = offered.collect();
         let sink = ChatSink::new(chat.clone(), self.report_sender.clone()).turn(turn.clone());
         let resumed = self.resumed.remove(turn);
+        let memory = Arc::new(self.memory(chat));
         let (work, abort) = abortable(async move {
-            let prompt = Prompt { message, model, client_tools, history };
+            let prompt = Prompt { message, model, client_tools, memory };
             let work = match resumed {
                 None => agent.prompt(prompt, sink.clone()),
                 Some(from) => agent.resume(prompt, from, sink.clone()),
@@ -116,6 +129,9 @@ impl SessionTask {
             let agent = agent.clone();
             let cancel = async move { agent.cancel(&running.turn).await };
             self.around.env.spawn.spawn(Box::pin(cancel));
+        }
+        if self.is_full(&ended.chat) {
+            self.desk(&ended.chat).is_full = true;
         }
         self.awaited.retain(|_, awaited| awaited.turn != ended.turn);
         self.resumed.remove(&ended.turn);

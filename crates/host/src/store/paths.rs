@@ -17,8 +17,13 @@ pub(crate) fn is_set_aside(name: &str) -> bool {
     name.contains('~')
 }
 
+/// Where the folder of a chat that was taken away goes when a new one takes its id.
+pub(crate) fn chat_set_aside(session: &SessionId, chat: &ChatId, number: u32) -> String {
+    format!("{}~{number}", chat_folder(session, chat))
+}
+
 /// The folder of a chat: the main one's is its session's.
-fn chat_folder(session: &SessionId, chat: &ChatId) -> String {
+pub(crate) fn chat_folder(session: &SessionId, chat: &ChatId) -> String {
     match chat.as_str() {
         Session::MAIN_CHAT => folder(session),
         chat => format!("{}/chats/{chat}", folder(session)),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
-use grove_tree::turns::{self, Limit, Window};
-use grove_tree::{LogError, store};
+use grove_tree::turns::{self, Limit, Stretch, Window};
+use grove_tree::{EntryNo, Index, LogError, store};
 use grove_wire::ahp::uri;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,9 @@ struct ChatFile {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     failed: bool,
     title: String,
+    /// Where it comes from, if it began with what another one had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Arc<ChatOrigin>>,
     steering: Option<PendingMessage>,
     queued: Vec<PendingMessage>,
     draft: Option<Message>,
@@ -92,6 +95,7 @@ impl ChatFile {
             is_archived: chat.is_archived,
             failed: chat.status() == ChatStatus::Error,
             title: chat.title.clone(),
+            origin: chat.origin.clone(),
             steering: chat.steering.clone(),
             queued: chat.queued.clone(),
             draft: chat.draft.clone(),
@@ -106,6 +110,7 @@ impl ChatFile {
             id: self.id,
             uri: self.uri,
             title: self.title,
+            origin: self.origin,
             turns: turns.turns,
             has_older_turns: turns.older,
             active: None,
@@ -114,6 +119,7 @@ impl ChatFile {
             draft: self.draft,
             activity: None,
             agent_session: self.agent_session,
+            has_failed: self.failed,
             unlogged: Vec::new(),
             is_read: self.is_read,
             is_archived: self.is_archived,
@@ -186,7 +192,8 @@ impl SessionFile {
 
     /// The session without its turns.
     pub(crate) fn without_turns(self) -> Session {
-        let none = self.chat_ids().map(|_| Window { turns: Vec::new(), older: true }).collect();
+        let none = self.chats().map(|_| Window { turns: Vec::new(), older: true });
+        let none = none.collect();
         let failed: Vec<bool> = std::iter::once(&self.chat).chain(&self.chats).map(|chat| chat.failed).collect();
         let mut session = self.session(none);
         // Without its turns a chat cannot tell.
@@ -213,11 +220,11 @@ impl SessionFile {
         Arc::new(Names { uri: self.uri.clone(), ahp })
     }
 
-    fn chat_ids(&self) -> impl Iterator<Item = &ChatId> {
-        std::iter::once(&self.chat).chain(&self.chats).map(|chat| &chat.id)
+    fn chats(&self) -> impl Iterator<Item = &ChatFile> {
+        std::iter::once(&self.chat).chain(&self.chats)
     }
 
-    /// The session with these turns, a window for each chat.
+    /// The session with these turns, for each chat.
     fn session(self, turns: Vec<Window>) -> Session {
         let new = NewSession {
             id: self.id,
@@ -275,6 +282,19 @@ pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result
     fs.rename(&folder, &paths::set_aside(session, number)).await
 }
 
+/// Makes room for a new chat: the folder of one that was taken away is given another name.
+pub(crate) async fn make_room_for_chat(fs: &dyn SessionFs, session: &SessionId, chat: &ChatId) -> Result<(), FsError> {
+    let folder = paths::chat_folder(session, chat);
+    if !fs.exists(&folder).await? {
+        return Ok(());
+    }
+    let mut number = 1;
+    while fs.exists(&paths::chat_set_aside(session, chat, number)).await? {
+        number += 1;
+    }
+    fs.rename(&folder, &paths::chat_set_aside(session, chat, number)).await
+}
+
 /// Takes a session off the list, whatever else its file says.
 pub(crate) async fn mark_disposed(fs: &dyn SessionFs, session: &SessionId, seq: u64) -> Result<(), FsError> {
     let file = read(fs, session)
@@ -299,8 +319,9 @@ pub(crate) async fn load(fs: &dyn SessionFs, session: &SessionId, limits: &Limit
 pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &Limits) -> Result<Session, LoadError> {
     let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
     let mut turns = Vec::new();
-    for chat in file.chat_ids() {
-        turns.push(read_turns(fs, file.id(), chat, None, limit).await?);
+    for chat in file.chats() {
+        let window = read_turns(fs, file.id(), &chat.id, chat.origin.as_deref(), None, limit).await?;
+        turns.push(window);
     }
     Ok(file.session(turns))
 }
@@ -310,6 +331,7 @@ pub(crate) async fn read_turns(
     fs: &dyn SessionFs,
     session: &SessionId,
     chat: &ChatId,
+    origin: Option<&ChatOrigin>,
     before: Option<&TurnId>,
     limit: Limit,
 ) -> Result<Window, LoadError> {
@@ -321,14 +343,20 @@ pub(crate) async fn read_turns(
     let opened =
         store::open_log_with_side_index(fs, &path, &paths::side_index(session, chat), &mut String::new).await?;
     let index = opened.index;
-    let before = match before {
-        None => None,
-        Some(turn) => match turns::entry_of(&index, session, turn) {
-            Some(entry) => Some(entry),
+    let stretch = match before {
+        None => Stretch::to(index.leaf()),
+        Some(turn) => match turns::place_of(fs, &path, &index, turn).await? {
+            Some(place) => Stretch::before(&index, place.first),
             None => return Err(LoadError::UnknownTurn(turn.clone())),
         },
     };
-    Ok(turns::newest(fs, &path, &index, before, limit).await?)
+    Ok(turns::newest_in(fs, &path, &index, stretch.above(floor(origin, &index)), limit).await?)
+}
+
+/// The entry behind which begins what a chat shows, where it does not begin with the first one.
+pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &Index) -> Option<EntryNo> {
+    let origin = origin.filter(|origin| !origin.is_shown())?;
+    index.find(origin.log.leaf.as_deref()?)
 }
 
 /// The files of all sessions, and what could not be read, in words.

@@ -15,6 +15,8 @@ use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
+use crate::gated::{Gate, GatedFs};
+
 const ADDRESS: &str = "127.0.0.1:7000";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -22,6 +24,8 @@ pub(crate) struct TestHost {
     pub(crate) host: Host,
     pub(crate) journal: MemoryJournal,
     pub(crate) sessions: MemoryFs,
+    /// Where copies of logs can be held up.
+    pub(crate) gate: Gate,
     agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
@@ -100,7 +104,9 @@ impl TestHost {
         sessions: MemoryFs,
     ) -> Self {
         let tasks = Tasks::default();
-        let env = Env { spawn: Arc::new(tasks.clone()), sessions: Arc::new(sessions.clone()), ..Env::in_memory() };
+        let gate = Gate::default();
+        let store = GatedFs { files: sessions.clone(), gate: gate.clone() };
+        let env = Env { spawn: Arc::new(tasks.clone()), sessions: Arc::new(store), ..Env::in_memory() };
         let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &sessions, &config.limits).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
@@ -108,7 +114,7 @@ impl TestHost {
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, agents, tasks, dial }
+        Self { host, journal, sessions, gate, agents, tasks, dial }
     }
 
     /// Ends everything of the host at once, and starts another on its journal.
@@ -146,6 +152,13 @@ impl TestHost {
     pub(crate) async fn ahp_over(&self, client_id: &str, buffer: usize) -> ahp::Client {
         let mut client = ahp::Client::over(Box::new(self.dial(buffer)), &Self::url(), client_id).await;
         client.initialize(&[]).await;
+        client
+    }
+
+    /// One that speaks this version.
+    pub(crate) async fn ahp_of(&self, version: &str, client_id: &str) -> ahp::Client {
+        let mut client = ahp::Client::over(Box::new(self.dial(64 << 10)), &Self::url(), client_id).await;
+        client.initialize_with(&[version], &[]).await.unwrap();
         client
     }
 

@@ -1,7 +1,7 @@
 //! Laws 1 and 5: whatever clients do, in whatever order, and wherever their connections are cut, everyone converges;
 //! and numbers grow strictly (which the client checks at every action).
 
-use grove_host::{Config, Limits};
+use grove_host::{Compaction, Config, Limits};
 use grove_testkit::{Client, ahp};
 use grove_wire::ahp::{ResponsePart, ToolCallState};
 use grove_wire::v1::Lifecycle;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::TestHost;
 
-/// Two of version 1, and one of the Agent Host Protocol for each way of naming channels.
+/// Two of version 1, and one of the Agent Host Protocol for each way of naming channels and for each of its versions.
 const CLIENTS: usize = 4;
 const SESSIONS: usize = 2;
 
@@ -60,8 +60,25 @@ enum Step {
         client: usize,
         session: usize,
     },
+    /// Somebody changes the session's tree: one of its entries is meant.
+    Garden {
+        session: usize,
+        work: Work,
+        entry: usize,
+    },
     /// The host is killed and started again.
     Restart,
+}
+
+/// What is done to a tree.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Navigate { summarize: bool },
+    Reset,
+    Label,
+    Compact,
+    Merge,
+    Branch,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -87,6 +104,21 @@ fn step() -> impl Strategy<Value = Step> {
 /// Steps among which the host is killed now and then.
 fn step_or_kill() -> impl Strategy<Value = Step> {
     prop_oneof![12 => step(), 1 => Just(Step::Restart)]
+}
+
+/// Steps among which sessions' trees are changed at random.
+fn step_or_garden() -> impl Strategy<Value = Step> {
+    let work = prop_oneof![
+        4 => any::<bool>().prop_map(|summarize| Work::Navigate { summarize }),
+        1 => Just(Work::Reset),
+        2 => Just(Work::Label),
+        2 => Just(Work::Compact),
+        2 => Just(Work::Merge),
+        1 => Just(Work::Branch),
+    ];
+    let garden = (0..SESSIONS, work, any::<prop::sample::Index>());
+    let garden = garden.prop_map(|(session, work, entry)| Step::Garden { session, work, entry: entry.index(64) });
+    prop_oneof![12 => step(), 6 => garden, 1 => Just(Step::Restart)]
 }
 
 /// What turns are made of: all end by themselves or wait for a person.
@@ -142,7 +174,7 @@ impl Either {
         match number {
             0 | 1 => Either::V1(host.client(&id).await),
             2 => Either::Ahp(host.ahp(&id).await, Spelling::Computed),
-            _ => Either::Ahp(host.ahp(&id).await, Spelling::Plain),
+            _ => Either::Ahp(host.ahp_of("0.9.0", &id).await, Spelling::Plain),
         }
     }
 
@@ -266,12 +298,16 @@ struct World {
     config: Config,
     host: TestHost,
     clients: Vec<(Either, bool)>,
+    /// Changes trees.
+    gardener: ahp::Client,
     turns: usize,
 }
 
 impl World {
     async fn new(limits: Limits) -> Self {
-        let config = Config { limits, ..Config::default() };
+        // So little is kept that there is something to compact.
+        let compaction = Compaction { at_percent: 85, keep_tokens: 5 };
+        let config = Config { limits, compaction, ..Config::default() };
         let host = TestHost::start(config.clone()).await;
         let mut clients = Vec::new();
         for n in 0..CLIENTS {
@@ -284,7 +320,8 @@ impl World {
             }
             clients.push((client, true));
         }
-        Self { config, host, clients, turns: 0 }
+        let gardener = host.ahp("gardener").await;
+        Self { config, host, clients, gardener, turns: 0 }
     }
 
     async fn step(&mut self, step: Step) {
@@ -322,8 +359,10 @@ impl World {
                 self.clients[client].1 = false;
             }
             Step::Return { client } => self.bring_back(client).await,
+            Step::Garden { session, work, entry } => self.garden(session, work, entry).await,
             Step::Restart => {
                 self.host.kill_and_restart(self.config.clone()).await;
+                self.gardener = self.host.ahp("gardener").await;
                 for (client, connected) in &mut self.clients {
                     client.cut().await;
                     *connected = false;
@@ -332,6 +371,36 @@ impl World {
             Step::Check { client, session } => {
                 if let Some(client) = self.connected(client) {
                     client.must_agree(session).await;
+                }
+            }
+        }
+    }
+
+    /// Changes a tree, or is refused. Nothing that was said is lost by it, and whoever speaks version 1 begins anew where
+    /// the leaf has moved.
+    async fn garden(&mut self, session: usize, work: Work, entry: usize) {
+        let gardener = &mut self.gardener;
+        let channel = uri(session);
+        let before = entries(gardener, &channel).await;
+        let Some(entry) = before.get(entry % before.len().max(1)).map(|entry| entry["id"].clone()) else { return };
+        let (method, params) = match work {
+            Work::Navigate { summarize } => ("navigate", json!({"entry": entry, "summarize": summarize})),
+            Work::Reset => ("navigate", json!({"entry": null})),
+            Work::Label => ("label", json!({"entry": entry, "label": "here"})),
+            Work::Compact => ("compact", json!({})),
+            Work::Merge => ("merge", json!({"entry": entry})),
+            Work::Branch => ("branch", json!({"entry": entry})),
+        };
+        let mut all = json!({"channel": channel});
+        all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
+        let done = gardener.ask(&format!("x-grove/{method}"), all).await;
+        let after = entries(gardener, &channel).await;
+        assert_eq!(after[..before.len()], before[..], "a tree only grows");
+        if done.is_ok_and(|done| done["moved"] == true) {
+            for (client, connected) in &mut self.clients {
+                if let Either::V1(client) = client {
+                    client.cut().await;
+                    *connected = false;
                 }
             }
         }
@@ -373,6 +442,11 @@ impl World {
     }
 }
 
+async fn entries(client: &mut ahp::Client, channel: &str) -> Vec<Value> {
+    let all = client.ask("x-grove/entries", json!({"channel": channel, "limit": 1000})).await.unwrap();
+    all["entries"].as_array().unwrap().clone()
+}
+
 fn run(limits: Limits, steps: Vec<Step>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
@@ -410,6 +484,13 @@ proptest! {
     #[test]
     fn clients_converge_through_kills_with_a_short_journal(steps in prop::collection::vec(step_or_kill(), 1..60)) {
         run(Limits { replay_actions: 5, ..Limits::default() }, steps);
+    }
+
+    /// Laws 1, 3 and 4 where somebody goes elsewhere in the trees, names, summarizes and branches off at random, and the
+    /// host is killed now and then.
+    #[test]
+    fn clients_converge_while_trees_are_changed(steps in prop::collection::vec(step_or_garden(), 1..60)) {
+        run(Limits { snapshot_turns: 3, ..Limits::default() }, steps);
     }
 
     /// Law 1 where queues are so short that deltas are merged and connections dropped.

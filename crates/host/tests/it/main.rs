@@ -8,10 +8,14 @@
 mod agents;
 mod ahp;
 mod durable;
+mod forks;
+mod gated;
 mod harness;
+mod hooks;
 mod laws;
 mod outlasting;
 mod server;
 mod slow;
+mod summaries;
 mod tree;
 mod versions;

@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 
 use crate::harness::TestHost;
 
-const URI: &str = "scripted:/s";
+pub(crate) const URI: &str = "scripted:/s";
 
-async fn say(client: &mut Client, chat: &str, turn: &str, text: &str) {
+pub(crate) async fn say(client: &mut Client, chat: &str, turn: &str, text: &str) {
     client.run_script(chat, turn, json!([{"say": text}])).await;
 }
 
-async fn rows(client: &mut Client, params: Value) -> Vec<Value> {
+pub(crate) async fn rows(client: &mut Client, params: Value) -> Vec<Value> {
     let mut all = json!({"channel": URI});
     all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
     client.ask("x-grove/tree", all).await.unwrap()["rows"].as_array().unwrap().clone()
 }
 
 /// The id of the answer that says this: the prompt, being a script, says it as well.
-async fn entry(client: &mut Client, text: &str) -> String {
+pub(crate) async fn entry(client: &mut Client, text: &str) -> String {
     let found = rows(client, json!({"search": text})).await;
     let row = found.iter().find(|row| row["role"] == "assistant" && row["text"] == text);
     row.unwrap_or_else(|| panic!("no {text} in {found:?}"))["id"].as_str().unwrap().to_owned()
 }
 
-async fn go(client: &mut Client, entry: impl Into<Value>) -> Value {
+pub(crate) async fn go(client: &mut Client, entry: impl Into<Value>) -> Value {
     client.ask("x-grove/navigate", json!({"channel": URI, "entry": entry.into()})).await.unwrap()
 }
 
-fn said(client: &Client, chat: &str) -> Vec<String> {
+pub(crate) fn said(client: &Client, chat: &str) -> Vec<String> {
     client.chat(chat).turns.iter().map(|turn| markdown(&turn.response_parts)).collect()
 }
 
@@ -145,9 +145,8 @@ async fn what_cannot_be_gone_to_changes_nothing() {
     client.script(&chat, "t3", json!([{"hang": true}])).await;
     client.until(|client| client.chat(&chat).active_turn.is_some()).await;
     let busy = client.ask("x-grove/navigate", json!({"channel": URI, "entry": one})).await.unwrap_err();
-    assert!(busy.message.contains("t3 is still in progress"), "{busy:?}");
-    let busy = client.ask("x-grove/label", json!({"channel": URI, "entry": one, "label": "x"})).await.unwrap_err();
-    assert!(busy.message.contains("t3 is still in progress"), "{busy:?}");
+    assert_eq!(busy.code, -32004, "{busy:?}");
+    assert!(busy.message.contains("a turn is running"), "{busy:?}");
     assert_eq!(said(&client, &chat), ["one", "two"]);
 }
 
@@ -159,8 +158,15 @@ async fn a_label_names_an_entry_until_it_is_taken_away() {
     say(&mut client, &chat, "t1", "one").await;
     let one = entry(&mut client, "one").await;
     let label = |label: Value| json!({"channel": URI, "entry": one, "label": label});
+    // A name may be given while a turn runs: it stands behind what is over.
+    client.script(&chat, "t2", json!([{"ask": "go on?"}, {"say": "two"}])).await;
+    client
+        .until(|client| client.chat(&chat).active_turn.as_ref().is_some_and(|turn| !turn.response_parts.is_empty()))
+        .await;
     client.ask("x-grove/label", label("good".into())).await.unwrap();
-    say(&mut client, &chat, "t2", "two").await;
+    let answer = json!({"type": "chat/inputCompleted", "requestId": "t2-ask-0", "response": "decline"});
+    client.dispatch(&chat, answer).await;
+    client.turn_end(&chat, "t2").await;
     host.kill_and_restart(Config::default()).await;
     host.bring_back_ahp(&mut client).await;
     let named = rows(&mut client, json!({"filter": "labeled-only", "search": "good"})).await;
@@ -235,4 +241,27 @@ async fn what_is_stored_beside_a_log_goes_with_a_fork() {
     assert!(content.starts_with(&format!("grove-content://{}", forked.rsplit('/').next().unwrap())), "{content}");
     let read = client.ask("resourceRead", json!({"channel": forked, "uri": content})).await.unwrap();
     assert_eq!(read["data"], "/wAB");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_taken_back_comes_with_its_attachments() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    let attachments = json!([{"type": "resource", "uri": "file:///x/notes.md", "label": "notes.md",
+        "displayKind": "document"}]);
+    let text = "script:[{\"say\": \"two\"}]";
+    let mut started = grove_testkit::ahp::turn_started("t2", text);
+    started["message"]["attachments"] = attachments.clone();
+    client.dispatch(&chat, started).await;
+    client.turn_end(&chat, "t2").await;
+    let user = rows(&mut client, json!({"filter": "user-only"})).await[1]["id"].clone();
+    let params = json!({"channel": URI, "entry": user});
+    let branched = client.ask("x-grove/branch", params.clone()).await.unwrap();
+    assert_eq!((&branched["text"], &branched["attachments"]), (&json!(text), &attachments));
+    let gone = client.ask("x-grove/navigate", params).await.unwrap();
+    assert_eq!((&gone["text"], &gone["attachments"]), (&json!(text), &attachments));
+    let nowhere = client.ask("x-grove/branch", json!({"channel": URI, "entry": null})).await.unwrap_err();
+    assert_eq!(nowhere.code, -32602, "who means no entry goes there, and does not branch off");
 }

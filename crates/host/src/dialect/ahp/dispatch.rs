@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ClientId, Extra};
+use grove_core::{ChatId, ClientId, Extra, TurnId};
 use grove_wire::ahp::{self, Action};
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::Peer;
 use super::sessions::Whereabouts;
 use crate::dialect::answer::stopped;
 use crate::sequencer::{Aside, Origin, ToSequencer};
-use crate::session::{Dispatch, Reply, ToSession};
+use crate::session::{Dispatch, Reply, ToSession, Wish};
 
 /// How much of what is not understood is kept for the echo.
 const MOST_EXTRA: usize = 64 << 10;
@@ -32,17 +32,17 @@ impl Peer {
             Whereabouts::Chat(_, chat) => Some(chat),
             Whereabouts::Root | Whereabouts::Session(_) => None,
         };
-        let command = action.map_err(|error| error.to_string()).and_then(|action| ahp::decode::command(action, chat));
+        let wish = action.map_err(|error| error.to_string()).and_then(|action| wish(action, chat));
         let answer = self.aside(params.channel, params.action, origin.clone());
         match target {
             Whereabouts::Root => {
-                let reason = command.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
+                let reason = wish.err().unwrap_or_else(|| "this action does not belong on this channel".to_owned());
                 let refused = ToSequencer::Tell(answer(Reply::Refused(reason)));
                 self.host.0.sequencer.tell(refused).await.map_err(stopped)
             }
             Whereabouts::Session(uri) | Whereabouts::Chat(uri, _) => {
                 let Some(session) = self.host.session(&uri).await.map_err(stopped)? else { return Ok(()) };
-                let dispatch = Dispatch { command, origin, answer: Box::new(answer) };
+                let dispatch = Dispatch { wish, origin, answer: Box::new(answer) };
                 // A session that ends at this moment is unknown already.
                 session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
                 Ok(())
@@ -69,6 +69,16 @@ impl Peer {
             }),
             answer: None,
         }
+    }
+}
+
+/// What a client asks for.
+fn wish(action: Action, chat: Option<&ChatId>) -> Result<Wish, String> {
+    match (action, chat) {
+        (Action::Chat(ahp::ChatAction::Truncated(truncated)), Some(chat)) => {
+            Ok(Wish::Truncate { chat: chat.clone(), turn: truncated.turn_id.map(TurnId::from) })
+        }
+        (action, chat) => ahp::decode::command(action, chat).map(|command| Wish::Command(Box::new(command))),
     }
 }
 

@@ -18,7 +18,6 @@ use super::{Peer, not_found};
 use crate::dialect::answer::{read_params, stopped};
 use crate::host::Host;
 use crate::sequencer::{Aside, ConnectionId, ToSequencer};
-use crate::store::content;
 
 /// How many watches a connection may have.
 const MOST_WATCHES: usize = 128;
@@ -54,7 +53,7 @@ impl Peer {
         id: &ContentId,
     ) -> Result<(Vec<u8>, Option<String>), ErrorObject> {
         let mime_type = self.host.content_type(session, id).await.map_err(stopped)?.ok_or_else(|| not_found(uri))?;
-        match content::get(self.host.0.env.sessions.as_ref(), session, id).await {
+        match self.host.content(session, id).await {
             Ok(bytes) => Ok((bytes, mime_type)),
             Err(error) => Err(ErrorObject::new(error_code::NOT_FOUND, error.to_string())),
         }

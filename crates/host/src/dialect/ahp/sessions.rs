@@ -8,14 +8,15 @@ use grove_wire::ahp::uri::{Channel, ChatName, Names, SessionName, Spelling};
 use grove_wire::ahp::{self, error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
 use serde_json::value::RawValue;
+use tokio::sync::oneshot;
 
 use super::{Peer, no_session, not_found, shown};
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
-use crate::dialect::x_grove::TreePlace;
+use crate::dialect::x_grove::tree_error;
 use crate::host::{CreateError, CreateSession};
 use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
-use crate::session::SessionHandle;
+use crate::session::{NewChat, SessionHandle, ToSession};
 
 /// How many sessions a list has when nothing is said, and at most.
 const MOST_SESSIONS: usize = 10_000;
@@ -124,9 +125,6 @@ impl Peer {
 
     pub(super) async fn create_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::CreateChatParams = read_params(params)?;
-        if params.source.is_some() {
-            return Err(ErrorObject::invalid_params("this host begins chats empty: leave out `source`"));
-        }
         let message = params.initial_message.map(ahp::decode::message).transpose();
         let message = message.map_err(ErrorObject::invalid_params)?;
         if message.as_ref().is_some_and(|message| message.origin != MessageOrigin::User) {
@@ -145,9 +143,14 @@ impl Peer {
             let message = format!("{} cannot name a new chat: choose ahp-chat:/<id>", shown(&params.chat));
             return Err(ErrorObject::new(error_code::ALREADY_EXISTS, message));
         };
-        let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
-        let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
-        added.map_err(|reason| ErrorObject::new(error_code::ALREADY_EXISTS, reason))?;
+        match params.source {
+            None => {
+                let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
+                let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
+                added.map_err(|reason| ErrorObject::new(error_code::ALREADY_EXISTS, reason))?;
+            }
+            Some(source) => self.fork_chat(&session, chat.clone(), params.chat, source).await?,
+        }
         if let Some(message) = message {
             let turn = TurnId::from(format!("{chat}-first"));
             let start = Command::StartTurn { chat, turn, message, started_at: None };
@@ -155,6 +158,40 @@ impl Peer {
             started.map_err(|reason| ErrorObject::new(code::INVALID_PARAMS, reason))?;
         }
         Ok(())
+    }
+
+    /// Begins a chat with what another one of its session has.
+    async fn fork_chat(
+        &self,
+        session: &SessionHandle,
+        chat: ChatId,
+        uri: String,
+        source: ahp::ChatSource,
+    ) -> Result<(), ErrorObject> {
+        let (from, turn, kind) = match source {
+            ahp::ChatSource::Fork(fork) => (fork.chat, fork.turn_id, OriginKind::Fork),
+            ahp::ChatSource::SideChat(side) => {
+                let selection = side.selection.map(|it| Selection { text: it.text, part: it.response_part_id });
+                (side.chat, side.turn_id, OriginKind::Side { selection })
+            }
+            ahp::ChatSource::Unknown(_) => {
+                let message = "a chat comes from another one as a `fork` or as a `sideChat`";
+                return Err(ErrorObject::invalid_params(message));
+            }
+        };
+        let source = match self.find(&from).await? {
+            Some(Whereabouts::Chat(uri, chat)) if uri == session.uri => chat,
+            Some(Whereabouts::Chat(..)) => {
+                let message = format!("{} is of another session: fork that one (x-grove/fork)", shown(&from));
+                return Err(ErrorObject::invalid_params(message));
+            }
+            Some(_) | None => return Err(not_found(&from)),
+        };
+        let new = NewChat { chat, uri, turn: turn.into(), kind };
+        let (done, told) = oneshot::channel();
+        let gone = || no_session(session.uri.as_str());
+        session.inbox.send(ToSession::Fork(source, new, done)).await.map_err(|_| gone())?;
+        told.await.map_err(|_| gone())?.map_err(|error| tree_error(&error))
     }
 
     /// The id for a new chat of this name, where it is free: a plain name must not lead anywhere yet.
@@ -184,10 +221,10 @@ impl Peer {
     }
 
     /// The tree that a channel has: a chat's own, or that of its session's main chat.
-    pub(in crate::dialect) async fn place(&self, channel: &str) -> Result<TreePlace, ErrorObject> {
+    pub(in crate::dialect) async fn place(&self, channel: &str) -> Result<crate::branch::TreePlace, ErrorObject> {
         match self.find(channel).await? {
-            Some(Whereabouts::Session(session)) => Ok(TreePlace { session, chat: Session::MAIN_CHAT.into() }),
-            Some(Whereabouts::Chat(session, chat)) => Ok(TreePlace { session, chat }),
+            Some(Whereabouts::Session(session)) => Ok((session, Session::MAIN_CHAT.into())),
+            Some(Whereabouts::Chat(session, chat)) => Ok((session, chat)),
             Some(Whereabouts::Root) | None => Err(no_session(channel)),
         }
     }
@@ -399,7 +436,7 @@ fn create_error(error: &CreateError) -> ErrorObject {
         CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
         CreateError::Exists(_) => error_code::SESSION_ALREADY_EXISTS,
         CreateError::Folder(_)
-        | CreateError::Log(_)
+        | CreateError::BeingCopied(_)
         | CreateError::NoId(_)
         | CreateError::NotStored(_)
         | CreateError::Stopped(_) => code::INTERNAL,

@@ -19,15 +19,14 @@ use self::snapshot::{cut, cut_all};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
 use super::turns::{self, FoundTurns, TurnsError, newest};
-use super::x_grove::TreePlace;
+use crate::branch::TreePlace;
 use crate::connection::{Encode, Queue};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
     Aside, Attach, AttachAnswer, AttachAs, ConnectionId, Missed, Origin, Reply, Seen, Subscribe, Subscribed,
     ToSequencer, Wanted,
 };
-use crate::session::{self, Dispatch, ToSession};
-use crate::store::content;
+use crate::session::{self, Dispatch, ToSession, Wish};
 
 /// How many turns `fetchTurns` gives when nothing is said.
 const DEFAULT_TURNS: u64 = 50;
@@ -70,7 +69,7 @@ impl Peer {
     pub(super) async fn place(&self, uri: &str) -> Result<TreePlace, ErrorObject> {
         let session = SessionUri::from(uri);
         match self.host.session(&session).await.map_err(stopped)? {
-            Some(_) => Ok(TreePlace { session, chat: Session::MAIN_CHAT.into() }),
+            Some(_) => Ok((session, Session::MAIN_CHAT.into())),
             None => Err(ErrorObject::new(error_code::SESSION_NOT_FOUND, format!("there is no session {uri}"))),
         }
     }
@@ -274,7 +273,7 @@ impl Peer {
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_) => error_code::SESSION_EXISTS,
                 CreateError::Folder(_)
-                | CreateError::Log(_)
+                | CreateError::BeingCopied(_)
                 | CreateError::NoId(_)
                 | CreateError::NotStored(_)
                 | CreateError::Stopped(_) => jsonrpc::code::INTERNAL,
@@ -350,7 +349,7 @@ impl Peer {
         };
         let known = self.host.content_type(&session, &id).await.map_err(stopped)?;
         let mime_type = known.ok_or_else(|| not_found(format!("there is no content {}", params.uri)))?;
-        match content::get(self.host.0.env.sessions.as_ref(), &session, &id).await {
+        match self.host.content(&session, &id).await {
             Ok(bytes) => Ok(content_result(bytes, mime_type)),
             Err(error) => Err(not_found(error.to_string())),
         }
@@ -426,7 +425,11 @@ impl Peer {
             (Some(uri), _) => {
                 let session = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)?;
                 let Some(session) = session else { return Ok(()) };
-                let dispatch = Dispatch { command, origin, answer: Box::new(answer) };
+                let dispatch = Dispatch {
+                    wish: command.map(|command| Wish::Command(Box::new(command))),
+                    origin,
+                    answer: Box::new(answer),
+                };
                 // A session that ends at this moment is unknown already.
                 session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
             }

@@ -1,0 +1,94 @@
+//! Sessions that come from another one.
+
+use std::sync::Arc;
+
+use grove_core::{ChatId, SessionUri};
+use grove_tree::navigate::Prefill;
+use tokio::sync::oneshot;
+
+use crate::hooks::HookEvent;
+use crate::host::{CreateError, Host};
+use crate::sequencer::Stopped;
+use crate::session::{Cutting, ToSession, TreeAnswer, TreeError, TreeRequest};
+use crate::store::paths;
+
+/// Where a tree is: the session, and one of its chats.
+pub(crate) type TreePlace = (SessionUri, ChatId);
+
+/// A session that has branched off.
+pub(crate) struct BranchedOff {
+    pub(crate) session: SessionUri,
+    /// The message to begin with.
+    pub(crate) prefill: Option<Prefill>,
+}
+
+/// Why something was not done with a session's tree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    #[error("there is no session {0}")]
+    NoSession(SessionUri),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Something that a session was asked.
+pub(crate) struct Asked {
+    session: SessionUri,
+    told: oneshot::Receiver<Result<TreeAnswer, TreeError>>,
+}
+
+impl Asked {
+    pub(crate) async fn answer(self) -> Result<TreeAnswer, AskError> {
+        let Self { session, told } = self;
+        Ok(told.await.map_err(|_| AskError::NoSession(session))??)
+    }
+
+    async fn cutting(self) -> Result<Cutting, AskError> {
+        let session = self.session.clone();
+        match self.answer().await? {
+            TreeAnswer::Cut(cutting) => Ok(*cutting),
+            _ => Err(AskError::NoSession(session)),
+        }
+    }
+}
+
+impl Host {
+    /// Asks a session something about the tree of a chat. It has its place among what the session does when this returns.
+    pub(crate) async fn ask_tree(&self, (uri, chat): &TreePlace, request: TreeRequest) -> Result<Asked, AskError> {
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, told) = oneshot::channel();
+        session.inbox.send(ToSession::Tree(chat.clone(), request, done)).await.map_err(|_| gone())?;
+        Ok(Asked { session: uri.clone(), told })
+    }
+
+    /// Makes a new session with what was said before a message of the user. Hooks may forbid it.
+    pub(crate) async fn branch_off(
+        &self,
+        place: &TreePlace,
+        entry: String,
+        cut: Asked,
+    ) -> Result<BranchedOff, AskError> {
+        let cutting = cut.cutting().await?;
+        let (uri, chat) = place;
+        let hooks = self.0.hooks.at(Arc::downgrade(&self.0), uri.clone(), chat.clone());
+        hooks.ask(&HookEvent::BeforeBranch { entry_id: entry }).await?;
+        let (prefill, title) = (cutting.prefill.clone(), cutting.title.clone());
+        let session = self.create_from(cutting, title).await?;
+        let previous = uri.id().map(|id| paths::log(&id, chat)).unwrap_or_default();
+        let event = HookEvent::Branch { previous_session_file: previous, session: session.to_string() };
+        self.0.env.spawn.spawn(Box::pin(async move { hooks.tell(&event).await }));
+        Ok(BranchedOff { session, prefill })
+    }
+
+    /// Makes a new session with everything that this one has.
+    pub(crate) async fn fork_off(&self, title: Option<String>, cut: Asked) -> Result<SessionUri, AskError> {
+        let cutting = cut.cutting().await?;
+        let title = title.unwrap_or_else(|| format!("{} (fork)", cutting.title));
+        Ok(self.create_from(cutting, title).await?)
+    }
+}

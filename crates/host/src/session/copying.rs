@@ -1,0 +1,171 @@
+//! The log that a chat begins with is copied beside the session's task, which goes on meanwhile.
+//!
+//! The journal has what happens until then: the session's folder is not written before its logs are there, and whoever
+//! looks into one waits.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{AbortHandle, abortable};
+use grove_core::*;
+use grove_tree::Index;
+use tokio::sync::watch;
+
+use super::log::ChatLog;
+use super::tree::TreeError;
+use super::{SessionTask, Surroundings};
+use crate::store::copies::Hold;
+use crate::store::copy::CopyJob;
+use crate::store::paths;
+
+/// How long to wait before a copy that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A chat whose log may not be there yet.
+pub(super) struct Copying {
+    /// Keeps the folder that it is copied from where it is.
+    _hold: Hold,
+    /// Without one it is not known yet whether the log is there.
+    under_way: Option<UnderWay>,
+}
+
+struct UnderWay {
+    progress: watch::Receiver<Progress>,
+    abort: AbortHandle,
+}
+
+#[derive(Clone, Debug)]
+enum Progress {
+    Begun,
+    /// It will be tried again.
+    Failed(String),
+    /// The log, as far as it is known already.
+    Done(Arc<Mutex<Option<ChatLog>>>),
+}
+
+impl Copying {
+    /// The chats of a session that come from others, before anybody has looked whether their logs are there.
+    pub(super) fn expected(around: &Surroundings, session: &Session) -> Vec<(ChatId, Self)> {
+        let origins = session.chats.iter().filter_map(|chat| Some((chat.id.clone(), chat.origin.clone()?)));
+        let hold = |origin: &ChatOrigin| around.copies.hold(&origin.session, Some(&session.id));
+        origins.map(|(chat, origin)| (chat, Self { _hold: hold(&origin), under_way: None })).collect()
+    }
+}
+
+impl SessionTask {
+    /// Copies those logs that are not there. `index` is that of the log which the main chat's is cut from, where
+    /// somebody has it.
+    pub(super) async fn begin_copies(&mut self, index: Option<Arc<Index>>) {
+        let chats: Vec<ChatId> = self.copying.keys().cloned().collect();
+        for chat in chats {
+            let is_there = self.around.env.sessions.exists(&paths::log(&self.tip.id, &chat)).await;
+            // Where that cannot be told, the copy will say why.
+            if is_there.unwrap_or(false) {
+                self.copying.remove(&chat);
+            } else {
+                let index = index.clone().filter(|_| chat.as_str() == Session::MAIN_CHAT);
+                self.begin_copy(&chat, index);
+            }
+        }
+    }
+
+    /// Copies the log of a chat that is new.
+    pub(super) fn begin_copy(&mut self, chat: &ChatId, index: Option<Arc<Index>>) {
+        let Some(origin) = self.tip.chat(chat).and_then(|chat| chat.origin.clone()) else { return };
+        let hold = self.around.copies.hold(&origin.session, Some(&self.tip.id));
+        // A chat that is new has what it began with and nothing else.
+        let turns = self.tip.chat(chat).filter(|_| index.is_some()).map(|chat| chat.turns.clone());
+        let clock = self.around.env.clock.clone();
+        let is_main = chat.as_str() == Session::MAIN_CHAT;
+        let job = CopyJob {
+            fs: self.around.env.sessions.clone(),
+            origin,
+            index,
+            session: self.tip.id.clone(),
+            chat: chat.clone(),
+            at: if is_main { self.tip.created_at } else { clock.now() },
+            cwd: self.tip.working_directories.first().map_or("/", String::as_str).to_owned(),
+        };
+        let (told, progress) = watch::channel(Progress::Begun);
+        let (copied, abort) = abortable(async move {
+            let mut job = job;
+            let index = loop {
+                match job.run().await {
+                    Ok(index) => break index,
+                    Err(error) => {
+                        let session = &job.session;
+                        tracing::warn!(%session, %error, "a session's log could not be copied; it will be tried again");
+                        told.send_replace(Progress::Failed(error.to_string()));
+                        clock.sleep(RETRY).await;
+                        told.send_replace(Progress::Begun);
+                    }
+                }
+            };
+            let known = match index.zip(turns) {
+                Some((index, turns)) => Some(ChatLog::made(job.fs, &job.session, job.chat, index, &turns)),
+                // To read it takes a while: nobody is to wait for that.
+                None => ChatLog::opened(job.fs, &job.session, job.chat).await.ok(),
+            };
+            told.send_replace(Progress::Done(Arc::new(Mutex::new(known))));
+        });
+        let under_way = Some(UnderWay { progress, abort });
+        self.copying.insert(chat.clone(), Copying { _hold: hold, under_way });
+        self.around.env.spawn.spawn(Box::pin(async move {
+            // Who ended it knows.
+            copied.await.ok();
+        }));
+    }
+
+    /// Waits until a chat's log is there. The error says why it is not; it will be tried again.
+    pub(super) async fn copied(&mut self, chat: &ChatId) -> Result<(), TreeError> {
+        let Some(copying) = self.copying.get_mut(chat) else { return Ok(()) };
+        let Some(under_way) = &mut copying.under_way else { return Ok(()) };
+        let progress = under_way.progress.wait_for(|progress| !matches!(progress, Progress::Begun)).await;
+        match progress.map(|progress| progress.clone()) {
+            Ok(Progress::Failed(reason)) => Err(TreeError::NotCopied(reason)),
+            Ok(Progress::Begun | Progress::Done(_)) | Err(_) => {
+                self.take_copy(chat);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes over the log that was made.
+    pub(super) fn take_copy(&mut self, chat: &ChatId) {
+        let Some(Copying { under_way: Some(under_way), .. }) = self.copying.remove(chat) else { return };
+        if let Progress::Done(made) = &*under_way.progress.borrow() {
+            // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+            let made = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.logs.extend(made.map(|log| (chat.clone(), log)));
+        }
+    }
+
+    /// Waits until nothing is being written any more, and gives up what could not be.
+    pub(super) async fn settle_copy(&mut self, chat: &ChatId) {
+        if self.copied(chat).await.is_err()
+            && let Some(Copying { under_way: Some(under_way), .. }) = self.copying.get(chat)
+        {
+            under_way.abort.abort();
+        }
+    }
+}
+
+/// Waits until one of the copies is done, and gives the chat whose it is.
+pub(super) async fn next_done(copying: &mut std::collections::HashMap<ChatId, Copying>) -> ChatId {
+    let waits = copying.iter_mut().filter_map(|(chat, copying)| {
+        let progress = &mut copying.under_way.as_mut()?.progress;
+        let done = async move {
+            // One that was given up has nothing to tell.
+            if progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            chat.clone()
+        };
+        Some(Box::pin(done))
+    });
+    let waits: Vec<_> = waits.collect();
+    if waits.is_empty() {
+        return std::future::pending().await;
+    }
+    futures_util::future::select_all(waits).await.0
+}

@@ -1,0 +1,164 @@
+//! Chats that begin with what another one has, and a chat that goes back to one of its own turns.
+
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_fs::FsError;
+use grove_tree::turns::{self, Place, Window};
+use grove_tree::{EntryNo, Index};
+
+use super::log::Seen;
+use super::tree::TreeError;
+use super::{Attempted, SessionTask};
+use crate::sequencer::{Origin, Stopped};
+use crate::store::session_file;
+
+/// A chat that is to begin with what another one has.
+#[derive(Debug)]
+pub(crate) struct NewChat {
+    pub(crate) chat: ChatId,
+    pub(crate) uri: String,
+    /// The last turn that goes with it.
+    pub(crate) turn: TurnId,
+    pub(crate) kind: OriginKind,
+}
+
+impl SessionTask {
+    pub(super) async fn fork_chat(&mut self, source: &ChatId, new: NewChat) -> Result<Result<(), TreeError>, Stopped> {
+        let NewChat { chat, uri, turn, kind } = new;
+        let prepared = async {
+            let seen = self.look(source).await?;
+            let (seen, place) = self.find_turn(source, seen, &turn).await?;
+            let window = match self.shown_until(source, &turn) {
+                Some(window) => window,
+                None => self.turns_at(source, Some(&seen), Some(place.last)).await?,
+            };
+            self.make_room_for(&chat).await?;
+            Ok::<_, TreeError>((seen, place, window))
+        };
+        let (seen, place, window) = match prepared.await {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
+        };
+        let log = LogPart {
+            boundary: seen.index.log_length(),
+            extent: Extent::Branch,
+            leaf: Some(seen.index.id(place.last).into_owned()),
+        };
+        let origin = Arc::new(ChatOrigin {
+            session: self.tip.id.clone(),
+            chat: source.clone(),
+            uri: self.tip.chat(source).and_then(|chat| chat.uri.clone()),
+            turn: Some(turn),
+            kind,
+            log,
+        });
+        let Window { turns, older } = window;
+        let command = Command::ForkChat { chat: chat.clone(), uri, origin, turns, older };
+        Ok(match self.attempt(command, &Who::Host, None).await? {
+            Ok(_) => {
+                self.begin_copy(&chat, Some(seen.index));
+                Ok(())
+            }
+            Err(refused) => Err(TreeError::Refused(refused)),
+        })
+    }
+
+    /// Goes back to the end of a turn, or before the first one, as whoever goes to an entry of the tree does.
+    pub(super) async fn truncate(
+        &mut self,
+        chat: &ChatId,
+        turn: Option<TurnId>,
+        origin: Origin,
+    ) -> Result<Result<Attempted, String>, Stopped> {
+        let state = self.tip.chat(chat);
+        if let Some(active) = state.and_then(|chat| chat.active.as_deref()) {
+            return Ok(Err(Rejection::TurnInProgress(active.id.clone()).to_string()));
+        }
+        let newest = state.and_then(|chat| chat.turns.last()).map(|turn| &turn.id);
+        if newest == turn.as_ref() {
+            return Ok(Ok(Attempted::NoChange));
+        }
+        let seen = self.look(chat).await;
+        let found = match (seen, turn) {
+            (Err(error), _) => Err(error),
+            // Before the first turn of a chat that is about another one is behind what it is about.
+            (Ok(Some(seen)), None) => {
+                let floor = self.floor(chat, &seen.index);
+                Ok((seen, floor))
+            }
+            (Ok(None), None) => return Ok(Ok(Attempted::NoChange)),
+            (Ok(seen), Some(turn)) => {
+                let found = self.find_turn(chat, seen, &turn).await;
+                found.map(|(seen, place)| (seen, Some(place.last)))
+            }
+        };
+        let (seen, behind) = match found {
+            Ok(found) => found,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        Ok(match self.go_behind(chat, &seen, behind, origin).await? {
+            Ok(true) => Ok(Attempted::Happened),
+            Ok(false) => Ok(Attempted::NoChange),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
+    /// Where a turn that is over stands in its chat's log.
+    async fn find_turn(
+        &mut self,
+        chat: &ChatId,
+        seen: Option<Seen>,
+        turn: &TurnId,
+    ) -> Result<(Seen, Place), TreeError> {
+        if self.tip.chat(chat).is_some_and(|chat| chat.active_turn(turn).is_some()) {
+            let reason = format!("{}: wait until it is over", Rejection::TurnInProgress(turn.clone()));
+            return Err(TreeError::Refused(reason));
+        }
+        let unknown = || TreeError::Refused(format!("the chat has no turn {turn}"));
+        let seen = seen.ok_or_else(unknown)?;
+        let place = turns::place_of(seen.fs.as_ref(), &seen.path, &seen.index, turn).await?;
+        Ok((seen, place.ok_or_else(unknown)?))
+    }
+
+    /// The newest turns on the way to an entry: those that the chat shows already where they are, since those are shared.
+    pub(super) async fn turns_at(
+        &mut self,
+        chat: &ChatId,
+        seen: Option<&Seen>,
+        at: Option<EntryNo>,
+    ) -> Result<Window, TreeError> {
+        let (Some(seen), Some(at)) = (seen, at) else { return Ok(Window { turns: Vec::new(), older: false }) };
+        if let Some(chat) = self.shows_everything(chat)
+            && seen.index.leaf() == Some(at)
+        {
+            return Ok(Window { turns: chat.turns.clone(), older: chat.has_older_turns });
+        }
+        Ok(turns::newest_at(seen.fs.as_ref(), &seen.path, &seen.index, Some(at), self.window()).await?)
+    }
+
+    /// The turns that a chat shows up to one of them.
+    fn shown_until(&self, chat: &ChatId, turn: &TurnId) -> Option<Window> {
+        let chat = self.shows_everything(chat)?;
+        let turns = chat.turns[..=chat.position(turn)?].to_vec();
+        Some(Window { turns, older: chat.has_older_turns })
+    }
+
+    /// A chat, if it shows everything that is on the way to its leaf.
+    fn shows_everything(&self, chat: &ChatId) -> Option<&Chat> {
+        self.tip.chat(chat).filter(|chat| chat.origin.as_ref().is_none_or(|origin| origin.is_shown()))
+    }
+
+    /// The entry behind which begins what a chat shows, where it does not begin with the first one.
+    pub(super) fn floor(&self, chat: &ChatId, index: &Index) -> Option<EntryNo> {
+        session_file::floor(self.tip.chat(chat)?.origin.as_deref(), index)
+    }
+
+    /// A chat that was taken away may have left its log under a name that is taken again.
+    pub(super) async fn make_room_for(&mut self, chat: &ChatId) -> Result<(), FsError> {
+        if self.tip.chat(chat).is_some() || chat.as_str().is_empty() {
+            return Ok(());
+        }
+        session_file::make_room_for_chat(self.around.env.sessions.as_ref(), &self.tip.id, chat).await
+    }
+}

@@ -1,0 +1,409 @@
+//! Summaries at the leaf: what came of another branch, and what stands in place of the older part of this one.
+
+use std::sync::Arc;
+
+use grove_agents::{Summarizer, SummaryRequest};
+use grove_core::*;
+use grove_tree::compaction::{self, CompactionPlan, SummaryOf, SummaryWish, summary_prompt};
+use grove_tree::conversation::{Block, ModelMessage, Speaker, messages_of};
+use grove_tree::entries::{Compaction, Origin};
+use grove_tree::moves::{self, NewEntry, Plan, PlanError};
+use grove_tree::navigate::{self, OtherBranchError};
+use grove_tree::{EntryNo, Index};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::moving::Summary;
+use super::undertaking::{Beginning, Found, Meanwhile};
+use super::{Done, Seen, TreeError, answered, leaf_of};
+use crate::hooks::{CompactPreparation, HookEvent, HookKind, HooksAt, ToldMessage};
+use crate::sequencer::Stopped;
+use crate::session::SessionTask;
+
+/// How much of a conversation a summarizer is told, in bytes, where its window is not known.
+const STORY: u64 = 256 << 10;
+/// A token is taken for so many bytes, and a summarizer's window filled to so many hundredths.
+const BYTES_A_TOKEN: u64 = 4;
+const WINDOW_SHARE: u64 = 60;
+/// How many bytes of entries a hook is told. Of more, the newest.
+const HOOK_BYTES: usize = 16 << 20;
+
+/// How a summarizer of this session is asked.
+pub(super) struct Asking {
+    agent: String,
+    model: Option<ModelId>,
+    working_directories: Vec<String>,
+    settings: Extra,
+    /// How much it is told, in bytes.
+    limit: usize,
+}
+
+/// A merge that is ready.
+pub(super) struct Merging {
+    /// The leaf for which it was made.
+    leaf: Option<String>,
+    summary: Summary,
+}
+
+/// A compaction that is ready.
+pub(super) struct Compacting {
+    leaf: Option<String>,
+    summary: Summary,
+    first_kept: Option<String>,
+    tokens_before: u64,
+}
+
+/// What came of another branch, brought here.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub(crate) entry: String,
+    pub(crate) summary: String,
+    pub(crate) leaf: Option<String>,
+}
+
+/// A conversation of which the older part is a summary now.
+#[derive(Debug)]
+pub(crate) struct Compacted {
+    pub(crate) entry: String,
+    pub(crate) summary: String,
+    pub(crate) first_kept: Option<String>,
+    pub(crate) tokens_before: u64,
+}
+
+impl Asking {
+    pub(super) fn no_model(&self) -> TreeError {
+        TreeError::NoModel { agent: self.agent.clone() }
+    }
+
+    pub(super) async fn summarize(
+        &self,
+        summarizer: &dyn Summarizer,
+        wish: &SummaryWish<'_>,
+        messages: &[ModelMessage],
+    ) -> Result<String, TreeError> {
+        let request = SummaryRequest {
+            prompt: summary_prompt(wish, messages, self.limit),
+            instructions: wish.instructions.map(str::to_owned),
+            model: self.model.clone(),
+            working_directories: self.working_directories.clone(),
+            settings: self.settings.clone(),
+        };
+        Ok(summarizer.summarize(request).await?)
+    }
+}
+
+impl SessionTask {
+    pub(super) fn asking(&self, chat: &ChatId) -> Asking {
+        let window = self.context_use(chat).map(|used| used.size * BYTES_A_TOKEN * WINDOW_SHARE / 100);
+        Asking {
+            agent: self.tip.provider.to_string(),
+            model: self.tip.model.clone(),
+            working_directories: self.tip.working_directories.clone(),
+            settings: self.tip.config.as_ref().map(|config| config.values.clone()).unwrap_or_default(),
+            limit: usize::try_from(window.unwrap_or(STORY)).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// How full the model's window was at the last turn's end, as far as that is known.
+    fn context_use(&self, chat: &ChatId) -> Option<ContextUse> {
+        let usage = self.tip.chat(chat)?.turns.last()?.usage.as_ref()?;
+        if let Some(said) = usage.context {
+            return Some(said).filter(|said| said.size > 0);
+        }
+        let agents = self.around.agents.borrow().clone();
+        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider)?;
+        let model = usage.model.as_ref().or(self.tip.model.as_ref())?;
+        let size = agent.models.iter().find(|known| known.id == *model)?.max_context_window.filter(|size| *size > 0)?;
+        Some(ContextUse { used: usage.input_tokens? + usage.output_tokens.unwrap_or(0), size })
+    }
+
+    /// Whether the chat's conversation is too large for the model to go on with for long, and nobody else minds it.
+    pub(in crate::session) fn is_full(&self, chat: &ChatId) -> bool {
+        let share = self.around.config.compaction.at_percent;
+        let is_full = |used: ContextUse| used.used.saturating_mul(100) >= used.size.saturating_mul(u64::from(share));
+        share > 0
+            && !self.agent.minds_its_window()
+            && self.agent.summarizer().is_some()
+            && self.context_use(chat).is_some_and(is_full)
+    }
+
+    /// Compacts the chats whose last turn filled the window. What waits there waits for it.
+    pub(in crate::session) async fn compact_full(&mut self) -> Result<(), Stopped> {
+        let full: Vec<ChatId> =
+            self.desks.iter().filter(|(_, desk)| desk.is_full).map(|(chat, _)| chat.clone()).collect();
+        for chat in full {
+            let seen = self.look(&chat).await;
+            self.desk(&chat).is_full = false;
+            match seen {
+                Ok(seen) if self.desk(&chat).undertaking.is_none() => self.compact(&chat, seen, None, None).await?,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(session = %self.tip.id, %error, "a conversation was not compacted"),
+            }
+            // Where nothing was begun, the turn that waits must not wait for ever.
+            if self.desk(&chat).undertaking.is_none()
+                && let Some(turn) =
+                    self.tip.chat(&chat).and_then(|chat| chat.active.as_ref()).map(|turn| turn.id.clone())
+            {
+                self.prompt(&chat, &turn);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn compact(
+        &mut self,
+        chat: &ChatId,
+        seen: Option<Seen>,
+        instructions: Option<String>,
+        done: Option<Done>,
+    ) -> Result<(), Stopped> {
+        // What the host does by itself may be behind a turn that waits for it.
+        let free = match done {
+            Some(_) => self.must_be_free(chat),
+            None => Ok(()),
+        };
+        let hooks = self.hooks(chat);
+        let (asking, summarizer) = (self.asking(chat), self.agent.summarizer());
+        let refused = match (free, &seen) {
+            (Err(error), _) => Some(error),
+            (Ok(()), None) => Some(TreeError::NothingToCompact),
+            (Ok(()), Some(_)) if summarizer.is_none() && !hooks.are_any(HookKind::BeforeCompact) => {
+                Some(asking.no_model())
+            }
+            (Ok(()), Some(_)) => None,
+        };
+        let (Some(seen), None) = (seen, &refused) else {
+            return match (done, refused) {
+                (Some(done), Some(error)) => answered(done, Err(error)),
+                _ => Ok(()),
+            };
+        };
+        let (keep, session) = (self.around.config.compaction.keep_tokens, self.tip.id.to_string());
+        let beginning = Beginning { meanwhile: Meanwhile::Waits, shown: Some("compacting the conversation"), done };
+        let work = async move {
+            let compacting = compacting(&seen, keep, instructions, session, &hooks, summarizer, &asking).await?;
+            Ok(Found::Compact(Box::new(compacting)))
+        };
+        self.undertake(chat, beginning, work).await
+    }
+
+    pub(super) async fn finish_compaction(
+        &mut self,
+        chat: &ChatId,
+        compacting: Compacting,
+    ) -> Result<Result<Compacted, TreeError>, Stopped> {
+        let Compacting { leaf, summary, first_kept, tokens_before } = compacting;
+        let plan = |index: &Index, new: NewEntry<'_>| {
+            let compaction = Compaction {
+                summary: &summary.text,
+                first_kept: first_kept.as_deref(),
+                tokens_before,
+                details: summary.details.as_ref(),
+                origin: summary.origin,
+            };
+            moves::compact(index, &compaction, new)
+        };
+        let (entry, line) = match self.append_summary(chat, leaf, plan).await? {
+            Ok(appended) => appended,
+            Err(error) => return Ok(Err(error)),
+        };
+        let from_extension = summary.origin == Origin::Extension;
+        if let Some(compaction_entry) = line {
+            self.tell(chat, HookEvent::Compact { compaction_entry, from_extension });
+        }
+        Ok(Ok(Compacted { entry, summary: summary.text, first_kept, tokens_before }))
+    }
+
+    pub(super) async fn merge(
+        &mut self,
+        chat: &ChatId,
+        seen: Option<Seen>,
+        from: String,
+        instructions: Option<String>,
+        done: Done,
+    ) -> Result<(), Stopped> {
+        let Some(seen) = seen else { return answered(done, Err(PlanError::UnknownEntry { id: from }.into())) };
+        if let Err(error) = self.must_be_free(chat) {
+            return answered(done, Err(error));
+        }
+        let asking = self.asking(chat);
+        let Some(summarizer) = self.agent.summarizer() else { return answered(done, Err(asking.no_model())) };
+        let other = match navigate::other_branch(&seen.index, &from) {
+            Ok(other) => other,
+            Err(OtherBranchError::Plan(error)) => return answered(done, Err(error.into())),
+            Err(OtherBranchError::OnThisBranch { id }) => return answered(done, Err(TreeError::OnThisBranch { id })),
+        };
+        let beginning =
+            Beginning { meanwhile: Meanwhile::GoesFirst, shown: Some("summarizing another branch"), done: Some(done) };
+        let work = async move {
+            let leaf = leaf_of(&seen.index);
+            let (end, entries) = (other.end, other.entries);
+            let messages = seen.with(move |index, source| Ok(messages_of(index, source, end, &entries)?)).await?;
+            if messages.is_empty() {
+                return Err(TreeError::NothingToMerge { id: from });
+            }
+            let wish = SummaryWish {
+                of: SummaryOf::Branch,
+                instructions: instructions.as_deref(),
+                replaces: false,
+                context: &[],
+            };
+            let text = asking.summarize(summarizer.as_ref(), &wish, &messages).await?;
+            let ancestor = other.ancestor.map(|ancestor| seen.index.id(ancestor));
+            let details = json!({"mergedFrom": {"entryId": from, "commonAncestorId": ancestor}});
+            let summary = Summary { text, details: Some(details), origin: Origin::Host };
+            Ok(Found::Merge(Box::new(Merging { leaf, summary })))
+        };
+        self.undertake(chat, beginning, work).await
+    }
+
+    pub(super) async fn finish_merge(
+        &mut self,
+        chat: &ChatId,
+        merging: Merging,
+    ) -> Result<Result<Merged, TreeError>, Stopped> {
+        let Merging { leaf, summary } = merging;
+        let at = leaf.clone();
+        let plan = |index: &Index, new: NewEntry<'_>| {
+            let details = summary.details.as_ref();
+            moves::branch_with_summary(index, at.as_deref(), &summary.text, details, summary.origin, new)
+        };
+        Ok(self.append_summary(chat, leaf, plan).await?.map(|(entry, _)| Merged {
+            leaf: Some(entry.clone()),
+            entry,
+            summary: summary.text,
+        }))
+    }
+
+    /// Appends an entry at the leaf for which it was made, and has the agent told the conversation anew.
+    async fn append_summary(
+        &mut self,
+        chat: &ChatId,
+        leaf: Option<String>,
+        plan: impl FnOnce(&Index, NewEntry<'_>) -> Result<Plan, PlanError>,
+    ) -> Result<Result<(String, Option<Box<RawValue>>), TreeError>, Stopped> {
+        let planned = async {
+            let seen = self.look(chat).await?.ok_or(TreeError::WentOn)?;
+            if leaf_of(&seen.index) != leaf {
+                return Err(TreeError::WentOn);
+            }
+            let mut index = Index::clone(&seen.index);
+            let id = self.new_entry_id(&index);
+            let plan = plan(&index, NewEntry { id: &id, at: self.around.env.clock.now() })?;
+            let line = plan.line.as_ref().map(|line| String::from_utf8_lossy(line).into_owned());
+            let mut entries = Vec::new();
+            self.plan_into(chat, plan, &mut index, &mut entries)?;
+            Ok((id, line.and_then(|line| RawValue::from_string(line).ok()), entries))
+        };
+        let (id, line, entries) = match planned.await {
+            Ok(planned) => planned,
+            Err(error) => return Ok(Err(error)),
+        };
+        let command = Command::AddEntries { chat: chat.clone(), entries, anew: true };
+        Ok(match self.attempt(command, &Who::Host, None).await? {
+            Ok(_) => {
+                self.start_over(chat);
+                Ok((id, line))
+            }
+            Err(refused) => Err(TreeError::Refused(refused)),
+        })
+    }
+}
+
+/// Plans a compaction, asks the hooks, and has the summary made where nobody gives it.
+async fn compacting(
+    seen: &Seen,
+    keep: u64,
+    mut instructions: Option<String>,
+    session: String,
+    hooks: &HooksAt,
+    summarizer: Option<Arc<dyn Summarizer>>,
+    asking: &Asking,
+) -> Result<Compacting, TreeError> {
+    let plan = seen.with(move |index, source| Ok(compaction::plan(index, source, index.leaf(), keep)?)).await?;
+    let plan = plan.ok_or(TreeError::NothingToCompact)?;
+    let leaf = leaf_of(&seen.index);
+    let first_kept = seen.index.id(plan.first_kept).into_owned();
+    if hooks.are_any(HookKind::BeforeCompact) {
+        let answer = hooks.ask(&before_compact(seen, &plan, instructions.clone()).await?).await?;
+        instructions = answer.custom_instructions.or(instructions);
+        if let Some(given) = answer.compaction {
+            let summary = Summary { text: given.summary, details: given.details, origin: Origin::Extension };
+            let first_kept = Some(given.first_kept_entry_id.unwrap_or(first_kept));
+            let tokens_before = given.tokens_before.unwrap_or(plan.tokens_before);
+            return Ok(Compacting { leaf, summary, first_kept, tokens_before });
+        }
+    }
+    let summarizer = summarizer.ok_or_else(|| asking.no_model())?;
+    let (mut context, mut details, mut replaces) = (Vec::new(), None, false);
+    if hooks.are_any(HookKind::Compacting) {
+        let event = HookEvent::Compacting { session_id: session, messages: told(&plan.messages) };
+        let answer = hooks.ask(&event).await?;
+        context = answer.context;
+        details = answer.preserve_data.map(|data| json!({"preserveData": data}));
+        replaces = answer.prompt.is_some();
+        instructions = answer.prompt.or(instructions);
+    }
+    let wish = SummaryWish { of: SummaryOf::Past, instructions: instructions.as_deref(), replaces, context: &context };
+    let text = asking.summarize(summarizer.as_ref(), &wish, &plan.messages).await?;
+    let summary = Summary { text, details, origin: Origin::Host };
+    Ok(Compacting { leaf, summary, first_kept: Some(first_kept), tokens_before: plan.tokens_before })
+}
+
+async fn before_compact(
+    seen: &Seen,
+    plan: &CompactionPlan,
+    custom_instructions: Option<String>,
+) -> Result<HookEvent, TreeError> {
+    let branch = seen.index.leaf().map(|leaf| seen.index.branch(leaf)).unwrap_or_default();
+    Ok(HookEvent::BeforeCompact {
+        preparation: CompactPreparation {
+            first_kept_entry_id: seen.index.id(plan.first_kept).into_owned(),
+            messages_to_summarize: told(&plan.messages),
+            tokens_before: plan.tokens_before,
+        },
+        branch_entries: seen.lines(within(&seen.index, &branch)).await?,
+        custom_instructions,
+    })
+}
+
+/// The newest of some entries, as many as a hook is told.
+pub(super) fn within<'a>(index: &Index, entries: &'a [EntryNo]) -> &'a [EntryNo] {
+    let mut bytes = 0;
+    let fit = entries.iter().rev().take_while(|entry| {
+        bytes += index.length(**entry);
+        bytes <= HOOK_BYTES
+    });
+    &entries[entries.len() - fit.count()..]
+}
+
+/// Messages as hooks are told of them: the newest, as many as fit.
+fn told(messages: &[ModelMessage]) -> Vec<ToldMessage> {
+    let mut bytes = 0;
+    let mut told: Vec<_> = messages
+        .iter()
+        .rev()
+        .map(told_message)
+        .take_while(|message| {
+            bytes += message.text.len();
+            bytes <= HOOK_BYTES
+        })
+        .collect();
+    told.reverse();
+    told
+}
+
+fn told_message(message: &ModelMessage) -> ToldMessage {
+    let role = match message.speaker {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+        Speaker::Tool { .. } => "toolResult",
+    };
+    let texts = message.content.iter().map(|block| match block {
+        Block::Text(text) | Block::Thinking(text) => text.clone(),
+        Block::Image { mime_type, .. } => format!("[an image, {mime_type}]"),
+        Block::Call { name, arguments, .. } => format!("[calls {name} with {arguments}]"),
+    });
+    ToldMessage { role, text: texts.collect::<Vec<_>>().join("\n") }
+}

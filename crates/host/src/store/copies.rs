@@ -1,0 +1,71 @@
+//! Which sessions' folders are still being copied from, and into which.
+
+use std::sync::Arc;
+
+use grove_core::SessionId;
+use tokio::sync::watch;
+
+/// The copies that are under way. Clones are the same list.
+#[derive(Clone, Debug)]
+pub(crate) struct Copies(Arc<watch::Sender<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    last: u64,
+    under_way: Vec<Copy>,
+}
+
+#[derive(Debug)]
+struct Copy {
+    number: u64,
+    from: SessionId,
+    /// Without one it is not known yet.
+    to: Option<SessionId>,
+}
+
+/// While this is kept, the folder that is copied from stays where it is, and whoever wants what is copied waits.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    copies: Copies,
+    number: u64,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(List::default())))
+    }
+}
+
+impl Copies {
+    pub(crate) fn hold(&self, from: &SessionId, to: Option<&SessionId>) -> Hold {
+        let mut number = 0;
+        self.0.send_modify(|list| {
+            list.last += 1;
+            number = list.last;
+            list.under_way.push(Copy { number, from: from.clone(), to: to.cloned() });
+        });
+        Hold { copies: self.clone(), number }
+    }
+
+    /// Waits until nothing is copied from a session's folder.
+    pub(crate) async fn none_from(&self, session: &SessionId) {
+        self.none(|copy| copy.from == *session).await;
+    }
+
+    /// Waits until nothing is copied into a session's folder.
+    pub(crate) async fn none_into(&self, session: &SessionId) {
+        self.none(|copy| copy.to.as_ref() == Some(session)).await;
+    }
+
+    async fn none(&self, is_meant: impl Fn(&Copy) -> bool) {
+        let mut list = self.0.subscribe();
+        // The list is here, so it cannot go while we wait.
+        list.wait_for(|list| !list.under_way.iter().any(&is_meant)).await.ok();
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.copies.0.send_modify(|list| list.under_way.retain(|copy| copy.number != self.number));
+    }
+}

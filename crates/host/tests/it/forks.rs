@@ -1,0 +1,483 @@
+//! Sessions and chats that begin with what others have: the journal's record is what makes them, and the copy follows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_agents::{Agent, AgentError, AgentSession, OpenSession, Prompt, TurnSink};
+use grove_core::{AgentInfo, TurnId};
+use grove_fs::SessionFs;
+use grove_host::{Config, Limits};
+use grove_testkit::ahp::{Client, markdown};
+use serde_json::{Value, json};
+
+use crate::harness::TestHost;
+
+const URI: &str = "scripted:/s";
+
+async fn say(client: &mut Client, chat: &str, turn: &str, text: &str) {
+    client.run_script(chat, turn, json!([{"say": text}])).await;
+}
+
+fn said(client: &Client, chat: &str) -> Vec<String> {
+    client.chat(chat).turns.iter().map(|turn| markdown(&turn.response_parts)).collect()
+}
+
+async fn fork(client: &mut Client, channel: &str) -> String {
+    let forked = client.ask("x-grove/fork", json!({"channel": channel})).await.unwrap();
+    forked["session"].as_str().unwrap().to_owned()
+}
+
+fn id_of(uri: &str) -> &str {
+    uri.rsplit('/').next().unwrap()
+}
+
+fn log_of(uri: &str) -> String {
+    format!("{}/events.jsonl", id_of(uri))
+}
+
+async fn is_there(host: &TestHost, uri: &str) -> bool {
+    host.sessions.exists(&log_of(uri)).await.unwrap()
+}
+
+/// Waits until a log is there.
+async fn copied(host: &TestHost, uri: &str) {
+    while !is_there(host, uri).await {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_is_answered_and_used_before_its_log_is_copied() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    host.gate.close_behind(0);
+    let forked = fork(&mut client, URI).await;
+    let forked_chat = client.follow(&forked).await;
+    say(&mut client, &forked_chat, "t2", "two").await;
+    assert_eq!(said(&client, &forked_chat), ["one", "two"]);
+    say(&mut client, &chat, "t3", "three").await;
+    assert!(!is_there(&host, &forked).await);
+    let journal = String::from_utf8(host.journal.bytes.lock().unwrap().clone()).unwrap();
+    let inherited = journal.lines().find(|line| line.contains("turnsInherited")).unwrap();
+    assert!(!inherited.contains("one"), "the turns are not written again: {inherited}");
+    assert!(host.sessions.read_file(&format!("{}/session.json", id_of(&forked))).await.is_err());
+
+    host.gate.open();
+    // Who looks at its tree waits.
+    let tree = client.ask("x-grove/tree", json!({"channel": forked})).await.unwrap();
+    let text = tree["rows"].to_string();
+    assert!(text.contains("two") && !text.contains("three"), "what the source said since is not in it: {text}");
+    let log = String::from_utf8(host.sessions.read_file(&log_of(&forked)).await.unwrap()).unwrap();
+    assert!(log.lines().next().unwrap().contains(r#""parentSession":"s""#), "{log}");
+    for channel in [&forked_chat, &forked] {
+        client.must_agree(channel).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_killed_anywhere_in_a_copy_makes_it_whole_at_the_next_start() {
+    for steps in 0..8 {
+        let mut host = TestHost::start(Config::default()).await;
+        let mut client = host.ahp("a").await;
+        let chat = client.ready_session(URI).await;
+        say(&mut client, &chat, "t1", "one").await;
+        client.run_script(&chat, "t2", json!([{"part": {"mimeType": "image/png", "base64": "/wAB"}}])).await;
+        host.gate.close_behind(steps);
+        let forked = fork(&mut client, URI).await;
+        // The source goes on, and so does the fork.
+        say(&mut client, &chat, "t3", "three").await;
+        let forked_chat = client.follow(&forked).await;
+        if steps % 2 == 1 {
+            say(&mut client, &forked_chat, "t4", "four").await;
+        }
+        host.kill_and_restart(Config::default()).await;
+        let mut late = host.ahp("late").await;
+        let forked_chat = late.follow(&forked).await;
+        let expected: &[&str] = if steps % 2 == 1 { &["one", "", "four"] } else { &["one", ""] };
+        assert_eq!(said(&late, &forked_chat), expected, "killed behind {steps} steps");
+        copied(&host, &forked).await;
+        say(&mut late, &forked_chat, "t5", "five").await;
+        let tree = late.ask("x-grove/tree", json!({"channel": forked})).await.unwrap();
+        let text = tree["rows"].to_string();
+        assert!(text.contains("five") && !text.contains("three"), "killed behind {steps} steps: {text}");
+        let content = grove_testkit::ahp::contents(&late.chat(&forked_chat).turns[1].response_parts)[0].uri.clone();
+        let read = late.ask("resourceRead", json!({"channel": forked, "uri": content})).await.unwrap();
+        assert_eq!(read["data"], "/wAB");
+        let left = host.sessions.readdir(id_of(&forked)).await.unwrap();
+        assert!(!left.iter().any(|name| name.ends_with(".copy")), "{left:?}");
+
+        // And what is in its folder alone is the same.
+        host.kill_and_restart(Config::default()).await;
+        let mut last = host.ahp("last").await;
+        let forked_chat = last.follow(&forked).await;
+        assert_eq!(said(&last, &forked_chat).len(), expected.len() + 1);
+        last.follow(URI).await;
+        assert_eq!(said(&last, &chat), ["one", "", "three"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_outlives_the_session_that_it_comes_from() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    host.gate.close_behind(1);
+    let forked = fork(&mut client, URI).await;
+    client.ask("disposeSession", json!({"channel": URI})).await.unwrap();
+    // The name is free, the folder is not.
+    let refused = client.ask("createSession", json!({"channel": URI})).await.unwrap_err();
+    assert!(refused.message.contains("still being copied"), "{refused:?}");
+    host.kill_and_restart(Config::default()).await;
+    let mut late = host.ahp("late").await;
+    late.ask("createSession", json!({"channel": URI})).await.unwrap();
+    let forked_chat = late.follow(&forked).await;
+    assert_eq!(said(&late, &forked_chat), ["one"]);
+    copied(&host, &forked).await;
+    say(&mut late, &forked_chat, "t2", "two").await;
+    assert_eq!(said(&late, &forked_chat), ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_fork_waits_for_the_first_and_a_disposed_one_leaves_nothing_behind() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    host.gate.close_behind(0);
+    let first = fork(&mut client, URI).await;
+    let gone = fork(&mut client, URI).await;
+    tokio::spawn({
+        let gate = host.gate.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            gate.open();
+        }
+    });
+    client.ask("disposeSession", json!({"channel": gone})).await.unwrap();
+    let second = fork(&mut client, &first).await;
+    let second_chat = client.follow(&second).await;
+    say(&mut client, &second_chat, "t2", "two").await;
+    assert_eq!(said(&client, &second_chat), ["one", "two"]);
+    copied(&host, &second).await;
+    let file = host.sessions.read_file(&format!("{}/session.json", id_of(&gone))).await.unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&file).unwrap()["disposed"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_cannot_be_written_makes_no_fork() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    host.journal.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    let refused = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap_err();
+    assert!(refused.message.contains("nothing can be stored"), "{refused:?}");
+    let refused = client.ask("createChat", source("fork", &chat, "t1")).await.unwrap_err();
+    assert!(refused.message.contains("nothing can be stored"), "{refused:?}");
+    host.journal.full.store(false, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(host.host.status().await.unwrap().sessions, 1);
+    assert_eq!(client.session(URI).chats.len(), 1);
+    fork(&mut client, URI).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn older_turns_of_a_fork_can_be_paged_to_however_often_it_was_forked() {
+    let limits = Limits { snapshot_turns: 2, ..Limits::default() };
+    let config = || Config { limits, ..Config::default() };
+    let mut host = TestHost::start(config()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    let texts = ["one", "two", "three", "four", "five", "six"];
+    for (number, text) in texts.iter().enumerate() {
+        say(&mut client, &chat, &format!("t{number}"), text).await;
+    }
+    let first = fork(&mut client, URI).await;
+    let second = fork(&mut client, &first).await;
+    copied(&host, &second).await;
+    client.follow(&second).await;
+    for restarted in [false, true] {
+        if restarted {
+            host.kill_and_restart(config()).await;
+        }
+        for uri in [URI, &first, &second] {
+            let mut late = host.ahp(&format!("late {restarted} {uri}")).await;
+            let chat = late.follow(uri).await;
+            assert_eq!(said(&late, &chat), texts[4..], "{uri}");
+            while let Some(cursor) = late.chat(&chat).turns_next_cursor.clone() {
+                late.ask("fetchTurns", json!({"channel": chat, "cursor": cursor})).await.unwrap();
+            }
+            assert_eq!(said(&late, &chat), texts, "{uri}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn older_turns_of_a_fork_wait_for_its_log() {
+    let limits = Limits { snapshot_turns: 1, ..Limits::default() };
+    let config = || Config { limits, ..Config::default() };
+    let mut host = TestHost::start(config()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    for (turn, text) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
+        say(&mut client, &chat, turn, text).await;
+    }
+    // Nothing older is in memory after this.
+    host.kill_and_restart(config()).await;
+    host.gate.close_behind(0);
+    let mut client = host.ahp("b").await;
+    let forked = fork(&mut client, URI).await;
+    let chat = client.follow(&forked).await;
+    assert_eq!(said(&client, &chat), ["three"]);
+    tokio::spawn({
+        let gate = host.gate.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            gate.open();
+        }
+    });
+    let cursor = client.chat(&chat).turns_next_cursor.clone().unwrap();
+    client.ask("fetchTurns", json!({"channel": chat, "cursor": cursor})).await.unwrap();
+    assert_eq!(said(&client, &chat), ["one", "two", "three"]);
+}
+
+const NEW: &str = "ahp-chat:/other";
+
+fn source(kind: &str, chat: &str, turn: &str) -> Value {
+    json!({"channel": URI, "chat": NEW, "source": {"kind": kind, "chat": chat, "turnId": turn}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chat_begins_with_what_another_has_up_to_a_turn() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    for (turn, text) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
+        say(&mut client, &chat, turn, text).await;
+    }
+    host.gate.close_behind(0);
+    client.ask("createChat", source("fork", &chat, "t2")).await.unwrap();
+    client.subscribe(NEW).await.unwrap();
+    assert_eq!(said(&client, NEW), ["one", "two"]);
+    let origin = json!({"kind": "fork", "chat": "ahp-chat:/s", "turnId": "t2"});
+    assert_eq!(serde_json::to_value(&client.chat(NEW).origin).unwrap(), origin);
+    say(&mut client, NEW, "t4", "four").await;
+    assert_eq!(said(&client, NEW), ["one", "two", "four"]);
+    assert_eq!(said(&client, &chat), ["one", "two", "three"]);
+    host.kill_and_restart(Config::default()).await;
+    for again in 0..2 {
+        let mut late = host.ahp(&format!("late {again}")).await;
+        late.follow(URI).await;
+        late.subscribe(NEW).await.unwrap();
+        assert_eq!(said(&late, NEW), ["one", "two", "four"]);
+        assert_eq!(serde_json::to_value(&late.chat(NEW).origin).unwrap(), origin);
+        let rows = late.ask("x-grove/tree", json!({"channel": NEW})).await.unwrap()["rows"].to_string();
+        assert!(rows.contains("four") && !rows.contains("three"), "{rows}");
+        late.must_agree(NEW).await;
+        late.must_agree(URI).await;
+        host.kill_and_restart(Config::default()).await;
+    }
+    let log = String::from_utf8(host.sessions.read_file("s/chats/other/events.jsonl").await.unwrap()).unwrap();
+    assert!(log.lines().next().unwrap().contains(r#""parentSession":"s/events.jsonl""#), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_side_chat_knows_what_it_is_about_and_shows_only_its_own() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let mut about = source("sideChat", &chat, "t1");
+    about["source"]["selection"] = json!({"text": "on", "responsePartId": "p"});
+    client.ask("createChat", about.clone()).await.unwrap();
+    client.subscribe(NEW).await.unwrap();
+    let origin = serde_json::to_value(&client.chat(NEW).origin).unwrap();
+    about["source"]["chat"] = "ahp-chat:/s".into();
+    assert_eq!(origin, about["source"]);
+    assert!(said(&client, NEW).is_empty());
+    say(&mut client, NEW, "t3", "three").await;
+    assert_eq!(said(&client, NEW), ["three"]);
+    for again in 0..2 {
+        host.kill_and_restart(Config::default()).await;
+        let mut late = host.ahp(&format!("late {again}")).await;
+        late.follow(URI).await;
+        late.subscribe(NEW).await.unwrap();
+        assert_eq!(said(&late, NEW), ["three"]);
+        assert_eq!(serde_json::to_value(&late.chat(NEW).origin).unwrap(), origin);
+        let rows = late.ask("x-grove/tree", json!({"channel": NEW})).await.unwrap()["rows"].to_string();
+        assert!(rows.contains("one") && rows.contains("three") && !rows.contains("two"), "{rows}");
+        late.must_agree(NEW).await;
+    }
+    let mut late = host.ahp("last").await;
+    late.subscribe(NEW).await.unwrap();
+    // Its beginning is behind what it is about.
+    late.dispatch(NEW, json!({"type": "chat/truncated"})).await;
+    late.until(|client| said(client, NEW).is_empty()).await;
+    say(&mut late, NEW, "t4", "four").await;
+    let rows = late.ask("x-grove/tree", json!({"channel": NEW})).await.unwrap();
+    assert_eq!(rows["rows"].as_array().unwrap().iter().filter(|row| row["parent"].is_null()).count(), 1, "{rows}");
+}
+
+/// An agent that says what it was told of what was before.
+struct Listener;
+
+#[async_trait]
+impl Agent for Listener {
+    fn info(&self) -> AgentInfo {
+        AgentInfo {
+            provider: "scripted".into(),
+            display_name: String::new(),
+            description: String::new(),
+            models: Vec::new(),
+        }
+    }
+
+    async fn open(&self, _session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
+        Ok(Arc::new(Self))
+    }
+}
+
+#[async_trait]
+impl AgentSession for Listener {
+    async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
+        let story = prompt.memory.retell(64 << 10).await?.unwrap_or_default();
+        let known: Vec<&str> = story.split("User:\n").skip(1).filter_map(|told| told.lines().next()).collect();
+        turn.text(known.join(" ")).await
+    }
+
+    async fn cancel(&self, _turn: &TurnId) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agents_of_a_fork_and_of_a_side_chat_know_what_was_said_before() {
+    let mut host = TestHost::with_agents(Config::default(), vec![Arc::new(Listener)]).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    for turn in ["one", "two", "three"] {
+        client.start_turn(&chat, turn, turn).await;
+        client.turn_end(&chat, turn).await;
+    }
+    let mut side = source("sideChat", &chat, "two");
+    side["chat"] = "ahp-chat:/side".into();
+    client.ask("createChat", side).await.unwrap();
+    client.ask("createChat", source("fork", &chat, "two")).await.unwrap();
+    for (number, restarted) in [false, true].into_iter().enumerate() {
+        if restarted {
+            host.kill_and_restart(Config::default()).await;
+            client = host.ahp("b").await;
+        }
+        for chat in [NEW, "ahp-chat:/side"] {
+            client.subscribe(chat).await.unwrap();
+            let turn = format!("{}{number}", id_of(chat));
+            client.start_turn(chat, &turn, &turn).await;
+            let answer = markdown(&client.turn_end(chat, &turn).await.response_parts);
+            let own = if restarted { format!(" {}0", id_of(chat)) } else { String::new() };
+            assert_eq!(answer, format!("one two{own}"), "{chat}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chat_that_cannot_begin_so_is_refused_with_the_reason() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    let other = client.ready_session("scripted:/o").await;
+    say(&mut client, &other, "t1", "one").await;
+    for (kind, chat, turn, reason) in [
+        ("fork", chat.as_str(), "t1", "no turn t1"),
+        ("sideChat", &chat, "t1", "no turn t1"),
+        ("fork", &other, "t1", "another session"),
+        ("fork", "ahp-chat:/nobody", "t1", "nobody"),
+        ("copy", &chat, "t1", "`fork`"),
+    ] {
+        let refused = client.ask("createChat", source(kind, chat, turn)).await.unwrap_err();
+        assert!(refused.message.contains(reason), "{refused:?}");
+    }
+    say(&mut client, &chat, "t1", "one").await;
+    client.script(&chat, "t2", json!([{"hang": true}])).await;
+    client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+    let refused = client.ask("createChat", source("fork", &chat, "t2")).await.unwrap_err();
+    assert!(refused.message.contains("wait until it is over"), "{refused:?}");
+    client.ask("createChat", source("fork", &chat, "t1")).await.unwrap();
+    client.subscribe(NEW).await.unwrap();
+    assert_eq!(said(&client, NEW), ["one"], "a running turn is not in the way of what was before it");
+    let refused = client.ask("createChat", source("fork", &chat, "t1")).await.unwrap_err();
+    assert!(refused.message.contains("cannot name a new chat"), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chat_of_a_name_that_was_there_before_does_not_find_the_log_of_that_one() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    client.ask("createChat", json!({"channel": URI, "chat": NEW})).await.unwrap();
+    client.subscribe(NEW).await.unwrap();
+    say(&mut client, NEW, "t2", "old").await;
+    for (turn, begins) in [("t3", source("fork", &chat, "t1")), ("t4", json!({"channel": URI, "chat": NEW}))] {
+        client.ask("disposeChat", json!({"channel": NEW})).await.unwrap();
+        client.ask("createChat", begins.clone()).await.unwrap();
+        client.subscribe(NEW).await.unwrap();
+        say(&mut client, NEW, turn, "new").await;
+        let rows = client.ask("x-grove/tree", json!({"channel": NEW})).await.unwrap()["rows"].to_string();
+        assert!(rows.contains("new") && !rows.contains("old"), "{rows}");
+    }
+    host.kill_and_restart(Config::default()).await;
+    let mut late = host.ahp("late").await;
+    late.follow(URI).await;
+    late.subscribe(NEW).await.unwrap();
+    assert_eq!(said(&late, NEW), ["new"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_truncates_moves_the_leaf_and_nothing_is_lost() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    let mut other = host.ahp("b").await;
+    other.follow(URI).await;
+    for (turn, text) in [("t1", "one"), ("t2", "two"), ("t3", "three")] {
+        say(&mut client, &chat, turn, text).await;
+    }
+    let total = |tree: Value| tree["total"].as_u64().unwrap();
+    let truncated = |turn: &str| json!({"type": "chat/truncated", "turnId": turn});
+    client.dispatch(&chat, truncated("t1")).await;
+    client.until(|client| said(client, &chat) == ["one"]).await;
+    say(&mut client, &chat, "t4", "four").await;
+    assert_eq!(said(&client, &chat), ["one", "four"]);
+    assert_eq!(total(client.ask("x-grove/tree", json!({"channel": URI})).await.unwrap()), 8);
+
+    // The newest turn is where one is; a turn that is on no way to the leaf is unknown.
+    client.dispatch(&chat, truncated("t4")).await;
+    client.must_agree(&chat).await;
+    let refused = client.rejected(&chat, truncated("t3")).await;
+    assert!(refused.contains("no turn t3"), "{refused}");
+    client.script(&chat, "t5", json!([{"hang": true}])).await;
+    client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+    let refused = client.rejected(&chat, truncated("t1")).await;
+    assert!(refused.contains("t5 is still in progress"), "{refused}");
+    client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "t5", "duration": 1})).await;
+    client.until(|client| client.chat(&chat).active_turn.is_none()).await;
+    // Before the first, and behind a message that nobody has answered.
+    client.dispatch(&chat, json!({"type": "chat/truncated"})).await;
+    client.until(|client| said(client, &chat).is_empty()).await;
+    client.script(&chat, "t6", json!([{"hang": true}])).await;
+    client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+    client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "t6", "duration": 1})).await;
+    client.until(|client| client.chat(&chat).active_turn.is_none()).await;
+    say(&mut client, &chat, "t7", "seven").await;
+    client.dispatch(&chat, truncated("t6")).await;
+    client.until(|client| said(client, &chat) == [""]).await;
+    host.kill_and_restart(Config::default()).await;
+    for client in [&mut client, &mut other] {
+        host.bring_back_ahp(client).await;
+        assert_eq!(said(client, &chat), [""]);
+        client.must_agree(&chat).await;
+        client.must_agree(URI).await;
+    }
+}
