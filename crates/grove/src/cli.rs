@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Durability;
-use tree::{GOTO_HELP, LABEL_HELP, TREE_HELP};
-pub(crate) use tree::{GotoArgs, LabelArgs, TreeArgs, TreeFilter, TreeOfArgs};
+use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, TREE_HELP};
+pub(crate) use tree::{
+    BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, TreeArgs, TreeFilter, TreeOfArgs,
+};
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
@@ -32,7 +34,7 @@ Every setting can be given as a flag, as an environment variable (GROVE_DATA_DIR
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data folder is in use by another host,
 5 a session's log is damaged, 6 the turn failed, 7 the turn was cancelled, 8 there is no such session, entry, agent,
-question or running turn, 130 left with Ctrl-C while the turn goes on.";
+question or running turn, 130 left with Ctrl-C while the turn goes on, or a summary was given up with it.";
 
 const RUN_HELP: &str = "\
 Examples:
@@ -132,6 +134,18 @@ pub(crate) enum Command {
     /// Name a place in a session, or take its name away
     #[command(after_help = LABEL_HELP)]
     Label(LabelArgs),
+    /// Make a new session with what was said before a message of the user, to say it anew there
+    #[command(after_help = BRANCH_HELP)]
+    Branch(BranchArgs),
+    /// Make a new session with everything that a session has
+    #[command(after_help = FORK_HELP)]
+    Fork(ForkArgs),
+    /// Bring what came of another branch of a session to where one is, as a summary
+    #[command(after_help = MERGE_HELP)]
+    Merge(MergeArgs),
+    /// Put a summary in place of the older part of a conversation, so that there is room for more
+    #[command(after_help = COMPACT_HELP)]
+    Compact(CompactArgs),
     /// Remove sessions for good
     Rm(RmArgs),
     /// List the agents that sessions can be started with: what is installed, how to install the rest, and their models
@@ -562,4 +576,12 @@ pub(crate) struct ServeArgs {
     /// After how many seconds without a turn an agent's process is stopped; it is brought back when needed [default: 600]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) agent_idle: Option<u64>,
+    /// How full a model's window is when its conversation is compacted, in percent; 0 is never [default: 85]
+    ///
+    /// Agents that mind their window themselves, as those that speak ACP do, are left alone.
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) compact_at: Option<u8>,
+    /// How many tokens of a conversation stay as they are when it is compacted [default: 20000]
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) compact_keep: Option<u64>,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Options, V1};
+use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, V1};
 use grove_wire::ahp::Implementation;
 
 use crate::background::{find_host, find_or_start_host};
@@ -20,11 +20,16 @@ const RECONNECT: Backoff = Backoff {
     steady: Duration::from_secs(10),
 };
 
+/// How long a summary may take. A model that reads a long conversation needs minutes; after this the command fails, and
+/// says that it may have been done all the same.
+const SUMMARY: Duration = Duration::from_secs(30 * 60);
+
 /// How a command reaches its host.
 #[derive(Debug)]
 pub(crate) struct Reach {
     settings: Settings,
     starts: Starts,
+    limits: Limits,
 }
 
 /// Whether a host may be started where none is running.
@@ -37,7 +42,14 @@ enum Starts {
 impl Reach {
     pub(crate) fn new(common: &Common, args: &ConnectArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, &ServeArgs::default())?;
-        Ok(Self { settings, starts: if args.no_start { Starts::No } else { Starts::Yes } })
+        let starts = if args.no_start { Starts::No } else { Starts::Yes };
+        Ok(Self { settings, starts, limits: Limits::default() })
+    }
+
+    /// The same for commands that wait for a model: others take so long a silence for a failure.
+    pub(crate) fn patient(mut self) -> Self {
+        self.limits.answer = SUMMARY;
+        self
     }
 
     async fn host(&self) -> Result<Endpoint, Failure> {
@@ -77,12 +89,16 @@ impl Reach {
             title: Some("Grove's command line".to_owned()),
         };
         let dialect = Ahp { info: Some(info), ..Ahp::default() };
-        self.connect(dialect, Options { reconnect: RECONNECT, log, ..Options::default() }).await
+        self.connect(dialect, self.options(log)).await
     }
 
     /// A client of version 1.
     pub(crate) async fn v1(&self, log: Option<FrameLog>) -> Result<Client<V1>, Failure> {
-        self.connect(V1::default(), Options { reconnect: RECONNECT, log, ..Options::default() }).await
+        self.connect(V1::default(), self.options(log)).await
+    }
+
+    fn options(&self, log: Option<FrameLog>) -> Options {
+        Options { reconnect: RECONNECT, limits: self.limits, log, ..Options::default() }
     }
 }
 

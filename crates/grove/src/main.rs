@@ -1,8 +1,8 @@
 //! `grove`: the program around the host.
 //!
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
-//! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, and each module of
-//! [`commands`] does one command.
+//! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, [`hooks`] who
+//! is asked before sessions' trees change, and each module of [`commands`] does one command.
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
@@ -17,6 +17,7 @@ mod connect;
 mod data_folder;
 mod endpoint;
 mod follow;
+mod hooks;
 mod page;
 mod settings;
 mod show;
@@ -56,6 +57,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Tree(args) => commands::tree::run(&common, &args),
         Command::Goto(args) => commands::tree::goto(&common, &args),
         Command::Label(args) => commands::tree::label(&common, &args),
+        Command::Branch(args) => commands::tree::branch(&common, &args),
+        Command::Fork(args) => commands::tree::fork(&common, &args),
+        Command::Merge(args) => commands::tree::merge(&common, &args),
+        Command::Compact(args) => commands::tree::compact(&common, &args),
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),

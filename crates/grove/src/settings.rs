@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::agents::{Configured, configured};
 use crate::cli::{Common, ServeArgs};
+use crate::hooks::{self, ConfiguredHook};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -98,6 +99,13 @@ pub(crate) struct Settings {
     pub(crate) max_agents: Setting<NonZeroUsize>,
     /// Seconds.
     pub(crate) agent_idle: Setting<u64>,
+    /// Percent of the model's window; 0 is never.
+    pub(crate) compact_at: Setting<u8>,
+    /// Tokens.
+    pub(crate) compact_keep: Setting<u64>,
+    /// Programs that are asked before sessions' trees change, and told.
+    #[serde(serialize_with = "names")]
+    pub(crate) hooks: Setting<BTreeMap<String, ConfiguredHook>>,
     /// What the file says of agents. It may hold secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, Configured>>,
@@ -118,6 +126,7 @@ impl Settings {
         let layers = Layers::read(config_file, environment())?;
         let home = platform.home_dir().to_path_buf();
         let limits = grove_host::Limits::default();
+        let compaction = grove_host::Compaction::default();
 
         let data_dir = layers.one("data-dir", common.data_dir.clone(), || platform.data_dir().join("grove"))?;
         let default_directory = layers.one("default-directory", serve.default_directory.clone(), || home.clone())?;
@@ -138,6 +147,9 @@ impl Settings {
             default_agent: layers.one("default-agent", serve.default_agent.clone(), || DEFAULT_AGENT.to_owned())?,
             max_agents: layers.one("max-agents", serve.max_agents, || MAX_AGENTS)?,
             agent_idle: layers.one("agent-idle", serve.agent_idle, || AGENT_IDLE)?,
+            compact_at: layers.one("compact-at", serve.compact_at, || compaction.at_percent)?,
+            compact_keep: layers.one("compact-keep", serve.compact_keep, || compaction.keep_tokens)?,
+            hooks: layers.hooks()?,
             agents: layers.agents()?,
             data_dir,
             default_directory,
@@ -177,6 +189,9 @@ const KEYS: &[&str] = &[
     "default-agent",
     "max-agents",
     "agent-idle",
+    "compact-at",
+    "compact-keep",
+    "hooks",
     "agents",
 ];
 
@@ -244,6 +259,13 @@ impl Layers {
         }
     }
 
+    /// What the file says of hooks. No flag and no variable does.
+    fn hooks(&self) -> Result<Setting<BTreeMap<String, ConfiguredHook>>> {
+        let value = hooks::read(&self.file, self.values.get("hooks"))?;
+        let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
+        Ok(Setting { value, source })
+    }
+
     /// What the file says of agents. No flag and no variable does.
     fn agents(&self) -> Result<Setting<BTreeMap<String, Configured>>> {
         let value = configured::read(&self.file, self.values.get("agents"))?;
@@ -259,13 +281,10 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The names of the agents that the file has something to say of.
-fn names<S: serde::Serializer>(
-    agents: &Setting<BTreeMap<String, Configured>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let names: Vec<&String> = agents.value.keys().collect();
-    Setting { value: names, source: agents.source.clone() }.serialize(serializer)
+/// The names of those that the file has something to say of.
+fn names<T, S: serde::Serializer>(named: &Setting<BTreeMap<String, T>>, serializer: S) -> Result<S::Ok, S::Error> {
+    let names: Vec<&String> = named.value.keys().collect();
+    Setting { value: names, source: named.source.clone() }.serialize(serializer)
 }
 
 /// The environment variable of a setting.

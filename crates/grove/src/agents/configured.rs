@@ -123,11 +123,13 @@ fn text(key: &str, value: &Value) -> Result<String> {
     }
 }
 
-fn texts(value: &Value) -> Option<Vec<String>> {
+/// A list of texts.
+pub(crate) fn texts(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|item| item.as_str().map(ToOwned::to_owned)).collect()
 }
 
-fn command(value: &Value) -> Result<Vec<String>> {
+/// A program and its arguments.
+pub(crate) fn command(value: &Value) -> Result<Vec<String>> {
     let command = texts(value).ok_or_else(|| anyhow!("command must be a list of texts, the program first"))?;
     match command.first().map(String::as_str) {
         None | Some("") => bail!("command must name a program"),

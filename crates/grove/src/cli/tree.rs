@@ -20,12 +20,61 @@ Examples:
   grove goto 1f0c 8a3d
   grove goto 1f0c before-the-rewrite
   grove goto 1f0c 8a3d --label before-the-rewrite
+  grove goto 1f0c 8a3d --summarize --instructions \"What did we learn of the parser?\"
   grove goto 1f0c root
 
 Whoever goes to a message of the user takes it back: one is before it then, and it is printed, ready to be sent again.
 Nothing is lost: what was said elsewhere stays in the tree, and one can go back. While a turn runs, nobody can go.
 
+With --summarize the agent is told where it goes on what came of the branch that is left. Its model makes the summary, which
+may take a while: Ctrl-C gives it up, and nothing has changed then.
+
+Exit codes: 8 there is no such session or entry, 130 a summary was given up; see `grove --help` for the others.";
+
+pub(super) const BRANCH_HELP: &str = "\
+Examples:
+  grove branch 1f0c 8a3d
+  grove branch 1f0c before-the-rewrite --json
+
+The entry is a message of the user: `grove tree SESSION --filter user-only` lists them. The new session has what was said
+before it, and the message is printed, ready to be sent there, as it was or changed. The old session stays as it is;
+`grove goto` goes back in there instead.
+
 Exit codes: 8 there is no such session or entry; see `grove --help` for the others.";
+
+pub(super) const FORK_HELP: &str = "\
+Examples:
+  grove fork 1f0c
+  grove fork 1f0c --title \"The other way\"
+  grove attach $(grove fork 1f0c --json | jq -r .session)
+
+The new session has everything that the old one has, with all branches and labels, and is at the same place in it. From
+there both go their own ways. `grove branch` makes one that ends before a message of the user.
+
+Exit codes: 8 there is no such session; see `grove --help` for the others.";
+
+pub(super) const MERGE_HELP: &str = "\
+Examples:
+  grove merge 1f0c 8a3d
+  grove merge 1f0c the-rewrite --instructions \"Only what concerns the parser\"
+
+The entry is the end of another branch, or any place on it: `grove tree SESSION` shows them. What was said from where that
+branch leaves this one is summarized, and the agent is told so from its next turn on. Nobody is moved, and the other branch
+stays. The agent's model makes the summary, which may take a while: Ctrl-C gives it up, and nothing has changed then.
+
+Exit codes: 8 there is no such session or entry, 130 the summary was given up; see `grove --help` for the others.";
+
+pub(super) const COMPACT_HELP: &str = "\
+Examples:
+  grove compact 1f0c
+  grove compact 1f0c --instructions \"Keep the names of all files\"
+
+For a conversation that is getting too long for the model: a summary takes the place of what is older, and the agent is told
+the summary and the newest part from its next turn on. People still see everything, and `grove goto` goes back to before.
+Where what was said is short, there is nothing to compact, and it fails. The agent's model makes the summary, which may take
+a while: Ctrl-C gives it up, and nothing has changed then.
+
+Exit codes: 8 there is no such session, 130 the summary was given up; see `grove --help` for the others.";
 
 pub(super) const LABEL_HELP: &str = "\
 Examples:
@@ -101,6 +150,15 @@ pub(crate) struct GotoArgs {
     /// Name the entry, too
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
+    /// Have what is left summarized where one goes to
+    #[arg(long)]
+    pub(crate) summarize: bool,
+    /// What the summary should look at
+    #[arg(long, value_name = "TEXT", requires = "summarize")]
+    pub(crate) instructions: Option<String>,
+    /// Tell the model nothing but the instructions, instead of what it is usually told about summaries
+    #[arg(long, requires = "instructions")]
+    pub(crate) replace_instructions: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -116,6 +174,63 @@ pub(crate) struct LabelArgs {
     pub(crate) entry: String,
     /// The label; without one, the entry has none any more
     pub(crate) text: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) of: TreeOfArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BranchArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// The message's id, the beginning of it, or its label
+    pub(crate) entry: String,
+    /// Print one JSON object: {"session":…,"text":…,"attachments":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) of: TreeOfArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// What the new one is called [default: as the old one, with "(fork)" behind it]
+    #[arg(long, value_name = "TITLE")]
+    pub(crate) title: Option<String>,
+    /// Print one JSON object: {"session":…}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) of: TreeOfArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// The end of the other branch: its id, the beginning of it, or its label
+    pub(crate) entry: String,
+    /// What the summary should look at
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) of: TreeOfArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// What the summary should look at
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

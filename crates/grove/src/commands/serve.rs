@@ -8,7 +8,7 @@ use anyhow::Context;
 use grove_core::{ChatId, ProviderId, SessionId, State};
 use grove_fs::LocalFs;
 use grove_host::server::{self, Access};
-use grove_host::{Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Stopped, recover};
+use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Stopped, recover};
 use grove_work::Roots;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +18,7 @@ use crate::agents::backends::Backends;
 use crate::cli::{Common, ServeArgs};
 use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
+use crate::hooks;
 use crate::page::page;
 use crate::settings::{Settings, Source};
 
@@ -67,6 +68,8 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     backends.attend(&host);
     let access = Access::loopback(token.clone(), address);
     let serving = server::serve_with_page(host.clone(), access, page(), Box::new(listener));
+
+    hooks::add_all(settings, &host, &format!("http://{address}"));
 
     let endpoint = Endpoint {
         ws: format!("ws://{address}/ws"),
@@ -174,6 +177,7 @@ fn config(settings: &Settings) -> Config {
             },
         },
         durability: settings.durability.value.into(),
+        compaction: Compaction { at_percent: settings.compact_at.value, keep_tokens: settings.compact_keep.value },
         default_agent: Some(ProviderId::from(settings.default_agent.value.as_str())),
         ..Config::default()
     }

@@ -3,7 +3,8 @@
 use anyhow::anyhow;
 use grove_client::{Ahp, Client, RequestError, V1};
 use grove_wire::x_grove::{
-    LabelParams, LabelResult, Method, NavigateParams, NavigateResult, TreeParams, TreeResult, TreeRow,
+    AbortResult, BranchParams, CompactParams, CompactResult, ForkParams, LabelParams, LabelResult, MergeParams,
+    MergeResult, Method, NavigateParams, NavigateResult, NewSessionResult, TreeParams, TreeResult, TreeRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -94,6 +95,31 @@ impl Tree {
     /// Names an entry, or takes its name away.
     pub(crate) async fn label(&self, params: &LabelParams) -> Result<LabelResult, Failure> {
         self.ask(Method::Label, params).await
+    }
+
+    /// Makes a new session with what was said before a message of the user.
+    pub(crate) async fn branch(&self, params: &BranchParams) -> Result<NewSessionResult, Failure> {
+        self.ask(Method::Branch, params).await
+    }
+
+    /// Makes a new session with everything.
+    pub(crate) async fn fork(&self, params: &ForkParams) -> Result<NewSessionResult, Failure> {
+        self.ask(Method::Fork, params).await
+    }
+
+    /// Brings what came of another branch here.
+    pub(crate) async fn merge(&self, params: &MergeParams) -> Result<MergeResult, Failure> {
+        self.ask(Method::Merge, params).await
+    }
+
+    /// Puts a summary in place of what is older.
+    pub(crate) async fn compact(&self, params: &CompactParams) -> Result<CompactResult, Failure> {
+        self.ask(Method::Compact, params).await
+    }
+
+    /// Gives up the summary that is being made.
+    pub(crate) async fn abort(&self) -> Result<AbortResult, Failure> {
+        self.ask(Method::Abort, &()).await
     }
 
     async fn ask<R: DeserializeOwned>(&self, method: Method, params: &(impl Serialize + Sync)) -> Result<R, Failure> {

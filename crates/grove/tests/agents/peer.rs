@@ -24,6 +24,14 @@ impl Peer {
         }
     }
 
+    /// Whether it can copy a conversation that it remembers.
+    pub(crate) fn copies(self) -> bool {
+        match self {
+            Peer::OpenCode => true,
+            Peer::Codex | Peer::Copilot => false,
+        }
+    }
+
     /// Where it is installed; `None`, said aloud, where these tests are not wanted.
     #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
     pub(crate) fn program(self) -> Option<PathBuf> {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use grove_testkit::ahp::{Client, markdown};
-use grove_testkit::model::{FakeModel, Script, Step, Turn};
+use grove_testkit::model::{FakeModel, Purpose, Script, Step, Turn};
 use grove_wire::ahp::{Method, ToolCallState, TurnState};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::peer::Peer;
 use crate::support::{Host, Place};
@@ -69,6 +69,14 @@ impl Stage {
         client.get(Method::CreateSession, params).await;
         let chat = client.follow(&self.uri).await;
         (client, chat)
+    }
+
+    /// The last that the model was asked with this word, apart from titles and the like.
+    fn asked(&self, word: &str) -> String {
+        let requests = self.model.requests();
+        let bodies = requests.iter().filter(|request| matches!(request.purpose, Purpose::Turn { .. }));
+        let mut bodies = bodies.map(|request| request.body.to_string()).filter(|body| body.contains(word));
+        bodies.next_back().unwrap_or_else(|| panic!("the model was not asked with {word}"))
     }
 
     /// Ends the host, and starts another on its data after a while.
@@ -186,6 +194,57 @@ async fn a_conversation_is_resumed_by_a_new_process(peer: Peer) {
     assert!(body.contains("heliotrope"), "the agent remembers: {body}");
 }
 
+async fn an_agent_knows_what_was_said_on_the_way_and_nothing_else(peer: Peer) {
+    let Some(stage) = Stage::set(peer).await else { return };
+    let (mut client, chat) = stage.begin("a").await;
+    told(&mut client, &chat, "t1", "what did I say: the word is heliotrope").await;
+    told(&mut client, &chat, "t2", "what did I say: the word is marigold").await;
+
+    let entry = message(&mut client, &stage.uri, "marigold").await;
+    client.ask("x-grove/navigate", json!({"channel": stage.uri, "entry": entry})).await.unwrap();
+    told(&mut client, &chat, "t3", "what did I say: the word is snapdragon").await;
+    let body = stage.asked("snapdragon");
+    assert!(body.contains("heliotrope") && !body.contains("marigold"), "after a move: {body}");
+
+    let fork = client.ask("x-grove/fork", json!({"channel": stage.uri})).await.unwrap();
+    let forked = client.follow(fork["session"].as_str().unwrap()).await;
+    told(&mut client, &forked, "t4", "what did I say: the word is foxglove").await;
+    let body = stage.asked("foxglove");
+    let knows = body.contains("heliotrope") && body.contains("snapdragon") && !body.contains("marigold");
+    assert!(knows, "in a fork: {body}");
+    let retold = body.contains(r"User:\nwhat did I say: the word is snapdragon");
+    assert_eq!(retold, !peer.copies(), "who can copy a conversation is not told it: {body}");
+
+    let entry = message(&mut client, &stage.uri, "snapdragon").await;
+    let branch = client.ask("x-grove/branch", json!({"channel": stage.uri, "entry": entry})).await.unwrap();
+    let branched = client.follow(branch["session"].as_str().unwrap()).await;
+    told(&mut client, &branched, "t5", "what did I say: the word is larkspur").await;
+    let body = stage.asked("larkspur");
+    let knows = body.contains("heliotrope") && !body.contains("snapdragon") && !body.contains("marigold");
+    assert!(knows && !body.contains("foxglove"), "in a branch: {body}");
+
+    // The source went on with none of it.
+    told(&mut client, &chat, "t6", "what did I say: the word is edelweiss").await;
+    let body = stage.asked("edelweiss");
+    let knows = body.contains("heliotrope") && body.contains("snapdragon");
+    assert!(knows && !body.contains("foxglove") && !body.contains("larkspur"), "in the source: {body}");
+}
+
+/// Says something to the agent, and waits until it has answered.
+async fn told(client: &mut Client, chat: &str, turn: &str, text: &str) {
+    client.start_turn(chat, turn, text).await;
+    let ended = client.turn_end(chat, turn).await;
+    assert_eq!(ended.state, TurnState::Complete, "{ended:?}");
+}
+
+/// The entry of what a person said.
+async fn message(client: &mut Client, session: &str, text: &str) -> Value {
+    let tree = client.ask("x-grove/tree", json!({"channel": session, "filter": "user-only"})).await.unwrap();
+    let rows = tree["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["text"].as_str().unwrap().contains(text));
+    row.unwrap_or_else(|| panic!("{text} in {tree}"))["id"].clone()
+}
+
 fn said(client: &Client, chat: &str) -> String {
     client.chat(chat).active_turn.as_ref().map(|turn| markdown(&turn.response_parts)).unwrap_or_default()
 }
@@ -213,6 +272,11 @@ macro_rules! with {
             #[tokio::test(flavor = "multi_thread")]
             async fn a_conversation_is_resumed_by_a_new_process() {
                 super::a_conversation_is_resumed_by_a_new_process($peer).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn an_agent_knows_what_was_said_on_the_way_and_nothing_else() {
+                super::an_agent_knows_what_was_said_on_the_way_and_nothing_else($peer).await;
             }
         }
     )*};

@@ -9,6 +9,7 @@ mod quirks;
 mod restarts;
 mod settings;
 mod shows;
+mod tree;
 
 use std::path::PathBuf;
 use std::sync::Arc;

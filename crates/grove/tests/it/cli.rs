@@ -146,6 +146,9 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-agent": default(json!("scripted")),
         "max-agents": default(json!(16)),
         "agent-idle": default(json!(600)),
+        "compact-at": default(json!(85)),
+        "compact-keep": default(json!(20_000)),
+        "hooks": default(json!([])),
         "agents": default(json!([])),
     });
     assert_eq!(config(&place, &[], &[]), defaults);
@@ -153,7 +156,8 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let file = place.write(
         "home/.config/grove/grove.toml",
         "replay-actions = 5\nlisten = \"127.0.0.1:4321\"\nturn-silence = 9\n\
-         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\n\
+         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\ncompact-at = 70\n\
+         [hooks.guard]\nevents = [\"session_tree\"]\ncommand = [\"guard\"]\n\
          [agents.mine]\ncommand = [\"mine\"]\nenv = { KEY = \"hunter2\" }\n",
     );
     let from_file = |value: Value| json!({"value": value, "source": {"kind": "file", "name": file}});
@@ -180,6 +184,9 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-agent": variable("GROVE_DEFAULT_AGENT", json!("mine")),
         "max-agents": from_file(json!(3)),
         "agent-idle": variable("GROVE_AGENT_IDLE", json!(5)),
+        "compact-at": from_file(json!(70)),
+        "compact-keep": default(json!(20_000)),
+        "hooks": from_file(json!(["guard"])),
         "agents": from_file(json!(["mine"])),
     });
     assert_eq!(shown, expected);
@@ -327,6 +334,8 @@ fn help_says_what_each_command_does() {
                 "--default-agent",
                 "--max-agents",
                 "--agent-idle",
+                "--compact-at",
+                "--compact-keep",
             ],
         ),
         (&["start", "--help"], &["in the background", "--idle-exit", "--json", "host.log", "grove stop"]),

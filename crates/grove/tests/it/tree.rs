@@ -1,7 +1,11 @@
-//! `grove tree`, `goto` and `label`
+//! `grove tree`, `goto` and `label`; what makes new sessions or summaries is beside it
+
+mod sessions;
+mod summaries;
 
 use std::process::Command;
 
+use grove_client::{Ahp, Subscription};
 use grove_wire::ahp::{CreateChatParams, Message, SessionLifecycle};
 use serde_json::{Value, json};
 
@@ -9,6 +13,9 @@ use crate::run::script;
 use crate::sessions::{ahp, asked};
 use crate::support::*;
 use crate::terminal::Terminal;
+
+/// Another chat than the session's main one.
+const SIDE: &str = "ahp-chat:/side";
 
 /// What makes the agent say this.
 fn says(text: &str) -> String {
@@ -60,6 +67,35 @@ fn goto(place: &Place, args: &[&str]) -> String {
     let ran = place.run(&[&["goto", "s"], args].concat());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
     ran.stdout
+}
+
+/// What the agent says when what was printed is sent again with a shell.
+fn sent_again(place: &Place, printed: &str) -> String {
+    let again = printed.split_once("to send it again: grove ").unwrap().1;
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().env("HOME", place.home()).env("GROVE_DATA_DIR", place.data());
+    shell.args(["-c", &format!("exec \"$0\" {}", again.replacen("send", "send --wait", 1))]);
+    let ran = Ran::from(shell.arg(env!("CARGO_BIN_EXE_grove")).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.stdout
+}
+
+/// A second chat of the session [`S`], with a turn that began with this message.
+async fn side_chat(host: &Host, message: Message) -> Subscription<Ahp> {
+    let client = ahp(host).await;
+    let mut session = client.subscribe(S).await.unwrap();
+    session.until(|state| (state.session()?.lifecycle == SessionLifecycle::Ready).then_some(())).await.unwrap();
+    let create = CreateChatParams {
+        channel: S.to_owned(),
+        chat: SIDE.to_owned(),
+        initial_message: Some(message),
+        ..Default::default()
+    };
+    client.request(create).await.unwrap();
+    let mut chat = client.subscribe(SIDE).await.unwrap();
+    let done = chat.until(|state| (state.chat()?.turns.len() == 1).then_some(()));
+    tokio::time::timeout(grove_testkit::PATIENCE, done).await.expect("the turn does not end").unwrap();
+    chat
 }
 
 #[tokio::test]
@@ -125,12 +161,7 @@ async fn a_message_that_is_gone_to_is_taken_back_and_ready_to_be_sent_again() {
     assert_eq!(first, format!("now at {one} (assistant: one)"));
     assert_eq!(said(place), ["one"]);
 
-    let again = second.split_once("to send it again: grove ").unwrap().1;
-    let mut shell = Command::new("/bin/sh");
-    shell.env_clear().env("HOME", place.home()).env("GROVE_DATA_DIR", place.data());
-    shell.args(["-c", &format!("exec \"$0\" {}", again.replacen("send", "send --wait", 1))]);
-    let ran = Ran::from(shell.arg(env!("CARGO_BIN_EXE_grove")).output().unwrap());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "it's `two` $HOME\n"), "{}", ran.stderr);
+    assert_eq!(sent_again(place, second), "it's `two` $HOME\n");
     assert_eq!(said(place), ["one", "it's `two` $HOME"]);
 
     let gone = asked(place, &["goto", "s", &entry(place, "user", "one"), "--json"]);
@@ -218,6 +249,14 @@ async fn an_entry_that_is_not_there_exits_with_8_and_changes_nothing() {
         &["label", "s", "nothing-of-that-name", "x"],
         &["label", "s", "root", "x"],
         &["goto", "nobody", "root"],
+        &["goto", "s", "nothing-of-that-name", "--summarize"],
+        &["branch", "s", "nothing-of-that-name"],
+        &["branch", "s", "root", "--json"],
+        &["branch", "nobody", "root"],
+        &["fork", "nobody"],
+        &["merge", "s", "nothing-of-that-name"],
+        &["merge", "nobody", "root"],
+        &["compact", "nobody", "--json"],
     ] {
         let ran = place.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(8), ""), "{args:?}");
@@ -234,11 +273,14 @@ async fn nobody_goes_elsewhere_while_a_turn_runs() {
     let mut client = host.subscriber("watcher").await;
     client.script(S, "hanging", json!([{"say": "x"}, {"hang": true}])).await;
     client.streamed(S, "x").await;
-    for args in [&["goto", "s", &one][..], &["goto", "s", "root"], &["label", "s", &one, "x"]] {
+    for args in
+        [&["goto", "s", &one][..], &["goto", "s", "root", "--summarize"], &["merge", "s", &one], &["compact", "s"]]
+    {
         let ran = place.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{args:?}");
-        assert!(ran.stderr.contains("hanging is still in progress"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("a turn is running"), "{}", ran.stderr);
     }
+    assert_eq!(place.run(&["label", "s", &one, "x"]).code, Some(0), "naming moves nobody");
     assert_eq!(said(place), ["one", "two"]);
     assert_eq!(place.run(&["cancel", "s"]).code, Some(0));
     client.until(|client| client.session(S).active_turn.is_none()).await;
@@ -249,19 +291,9 @@ async fn nobody_goes_elsewhere_while_a_turn_runs() {
 async fn each_chat_has_a_tree_of_its_own() {
     let host = host(&["one"]).await;
     let place = &host.place;
-    let client = ahp(&host).await;
-    let mut session = client.subscribe(S).await.unwrap();
-    session.until(|state| (state.session()?.lifecycle == SessionLifecycle::Ready).then_some(())).await.unwrap();
-    let side = "ahp-chat:/side";
-    let initial_message = Some(Message { text: says("sideways"), ..Message::default() });
-    let create =
-        CreateChatParams { channel: S.to_owned(), chat: side.to_owned(), initial_message, ..Default::default() };
-    client.request(create).await.unwrap();
-    let mut chat = client.subscribe(side).await.unwrap();
-    let done = chat.until(|state| (state.chat()?.turns.len() == 1).then_some(()));
-    tokio::time::timeout(grove_testkit::PATIENCE, done).await.expect("the turn does not end").unwrap();
+    let mut chat = side_chat(&host, Message { text: says("sideways"), ..Message::default() }).await;
 
-    for name in ["side", side] {
+    for name in ["side", SIDE] {
         let tree = rows(place, &["--chat", name]);
         assert_eq!(tree.iter().map(|row| row["text"].as_str().unwrap()).next_back(), Some("sideways"), "{tree:?}");
     }

@@ -1,22 +1,26 @@
-//! `grove tree`, `grove goto` and `grove label`
+//! What can be done with a session's tree: `grove tree` and `grove label` here, going elsewhere, new sessions and
+//! summaries beside it.
 
 mod entry;
+mod going;
+mod sessions;
+mod summaries;
+mod waiting;
 
-use grove_wire::x_grove::{LabelParams, NavigateParams, TreeRow};
-use serde_json::json;
+pub(crate) use going::goto;
+pub(crate) use sessions::{branch, fork};
+pub(crate) use summaries::{compact, merge};
+
+use grove_wire::x_grove::{LabelParams, TreeRow};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Failure, errand, say};
-use crate::cli::{Common, GotoArgs, LabelArgs, TreeArgs, TreeFilter};
+use crate::cli::{Common, LabelArgs, TreeArgs, TreeFilter};
 use crate::connect::{Reach, id_of};
 use crate::show::style::harmless;
-use crate::show::table::cut;
 use crate::show::tree::{lines, width};
 use crate::talk::tree::Tree;
-
-/// What is before the first entry.
-const ROOT: &str = "root";
-/// How much of an entry is shown where one is told of it.
-const SHOWN: usize = 60;
 
 pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.of.connect)?;
@@ -37,52 +41,11 @@ pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
     })
 }
 
-pub(crate) fn goto(common: &Common, args: &GotoArgs) -> Result<(), Failure> {
-    let reach = Reach::new(common, &args.of.connect)?;
-    errand()?.block_on(async {
-        let tree = Tree::find(&reach, &args.session, &args.of).await?;
-        let rows = tree.rows(TreeFilter::All.name(), None).await?;
-        let target = match args.entry.as_str() {
-            ROOT => None,
-            wanted => Some(entry::find(&rows, wanted, id_of(tree.session())).map_err(Failure::NotFound)?),
-        };
-        let wanted = NavigateParams { entry: target.map(|row| row.id.clone()), label: args.label.clone() };
-        let mut gone = tree.navigate(&wanted).await?;
-        // Who is there already does not move, and nothing is named on the way.
-        if let (false, NavigateParams { entry: Some(entry), label: label @ Some(_) }) = (gone.moved, wanted) {
-            gone.leaf = tree.label(&LabelParams { entry, label }).await?.leaf;
-        }
-        if args.json {
-            let mut said = json!({"session": tree.session(), "moved": gone.moved, "leaf": gone.leaf});
-            if let Some(text) = gone.text {
-                said["text"] = text.into();
-            }
-            return Ok(say(said)?);
-        }
-        // A message that was taken back is left behind. A label that came with it is the leaf, and no place to name.
-        let here = match (&gone.text, target) {
-            (Some(_), Some(target)) => rows.iter().find(|row| Some(&row.id) == target.parent.as_ref()),
-            (_, target) => target,
-        };
-        let still = if gone.moved { "now" } else { "still" };
-        say(format!("{still} {}", place(here)))?;
-        match gone.text {
-            None => Ok(()),
-            Some(text) if args.of.chat.is_some() => Ok(say(format!("taken back: {}", harmless(&text)))?),
-            Some(text) => {
-                let session = id_of(tree.session());
-                Ok(say(format!("taken back; to send it again: grove send {session} -- {}", quoted(&text)))?)
-            }
-        }
-    })
-}
-
 pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.of.connect)?;
     errand()?.block_on(async {
         let tree = Tree::find(&reach, &args.session, &args.of).await?;
-        let rows = tree.rows(TreeFilter::All.name(), None).await?;
-        let target = entry::find(&rows, &args.entry, id_of(tree.session())).map_err(Failure::NotFound)?;
+        let target = find(&tree, &args.entry).await?;
         // An empty label is none.
         let label = args.text.clone().filter(|text| !text.is_empty());
         let done = tree.label(&LabelParams { entry: target.id.clone(), label: label.clone() }).await?;
@@ -98,12 +61,37 @@ pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
     })
 }
 
-/// Where one is, in words.
-fn place(row: Option<&TreeRow>) -> String {
-    match row {
-        None => "before the first entry".to_owned(),
-        Some(row) => cut(&format!("at {} ({}: {})", row.id, row.role, cut(&row.text, SHOWN)), usize::MAX),
+/// Everything that is in a tree.
+async fn all(tree: &Tree) -> Result<Vec<TreeRow>, Failure> {
+    tree.rows(TreeFilter::All.name(), None).await
+}
+
+/// The entry that somebody means.
+async fn find(tree: &Tree, wanted: &str) -> Result<TreeRow, Failure> {
+    let rows = all(tree).await?;
+    Ok(entry::find(&rows, wanted, id_of(tree.session())).map_err(Failure::NotFound)?.clone())
+}
+
+/// A result of the host for programs, with the session that it is about.
+fn in_session(session: &str, result: &impl Serialize) -> serde_json::Result<Value> {
+    let mut said = serde_json::to_value(result)?;
+    if let Some(said) = said.as_object_mut() {
+        said.insert("session".to_owned(), session.into());
     }
+    Ok(said)
+}
+
+/// What sends a message again.
+fn sending(session: &str, text: &str) -> String {
+    format!("to send it again: grove send {} -- {}", id_of(session), quoted(text))
+}
+
+/// What came with a message and does not go with its text, in words.
+fn left_out(attachments: &[Value]) -> Option<String> {
+    let name = |attachment: &Value| attachment.get("label").and_then(Value::as_str).map(harmless);
+    let names: Vec<String> =
+        attachments.iter().map(|attachment| name(attachment).unwrap_or_else(|| "an attachment".to_owned())).collect();
+    (!names.is_empty()).then(|| format!("without what came with it: {}", names.join(", ")))
 }
 
 /// A text as a shell takes it for one word.
@@ -118,5 +106,12 @@ mod tests {
     #[test]
     fn what_was_taken_back_is_one_word_to_a_shell() {
         assert_eq!(quoted("it's $HOME\n`x`\x1b[2J"), "'it'\\''s $HOME\n`x`[2J'");
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_text_is_named() {
+        assert_eq!(left_out(&[]), None);
+        let attachments = [json!({"label": "a\x1b[2J.txt"}), json!({})];
+        assert_eq!(left_out(&attachments).as_deref(), Some("without what came with it: a[2J.txt, an attachment"));
     }
 }

@@ -1,0 +1,163 @@
+//! Hooks that are programs: JSON on stdin, JSON on stdout.
+//!
+//! A program gets what happens as one line, and stdin stays open: its end means that the person does not want it any
+//! more, and the program is ended soon after. Its answer is a JSON object on stdout, or nothing. It finds an address and a
+//! token in its environment by which it can do in the session's tree what hooks inside the host can do.
+
+mod configured;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_host::Host;
+use grove_host::hooks::{Hook, HookAnswer, HookError, HookEvent, HookKind, HookPlace};
+use grove_work::{Process, Program};
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::settings::Settings;
+pub(crate) use configured::{ConfiguredHook, read};
+
+/// How much a hook may answer.
+const ANSWER: usize = 4 << 20;
+/// How much of its complaints is kept, and how much of that is told.
+const COMPLAINT: usize = 64 << 10;
+const TOLD: usize = 300;
+/// How long a hook that is not needed any more may take to end.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A program that is called.
+struct CommandHook {
+    name: String,
+    told: ConfiguredHook,
+    /// Where it can do something itself.
+    url: String,
+}
+
+/// What a program is told.
+#[derive(Serialize)]
+struct Told<'a> {
+    session: &'a str,
+    #[serde(flatten)]
+    event: &'a HookEvent,
+}
+
+/// Adds the hooks of the configuration to a host that is reached there.
+pub(crate) fn add_all(settings: &Settings, host: &Host, http: &str) {
+    for (name, told) in &settings.hooks.value {
+        let url = format!("{http}/x-grove");
+        host.add_hook(Arc::new(CommandHook { name: name.clone(), told: told.clone(), url }));
+    }
+}
+
+#[async_trait]
+impl Hook for CommandHook {
+    fn name(&self) -> String {
+        format!("the hook {}", self.name)
+    }
+
+    fn wants(&self, kind: HookKind) -> bool {
+        self.told.events.contains(&kind)
+    }
+
+    async fn call(&self, event: &HookEvent, at: &HookPlace) -> Result<HookAnswer, HookError> {
+        let lease = at.lease()?;
+        let told = Told { session: at.session().as_str(), event };
+        let mut line = serde_json::to_vec(&told).map_err(|error| HookError(error.to_string()))?;
+        line.push(b'\n');
+        let (command, args) =
+            self.told.command.split_first().ok_or_else(|| HookError("it has no command".to_owned()))?;
+        let program = Program::new(command, "/")
+            .args(args)
+            .env("GROVE_HOOK", event.kind().as_str())
+            .env("GROVE_HOOK_URL", &self.url)
+            .env("GROVE_HOOK_TOKEN", lease.token());
+        let process = Process::start(&program).map_err(|error| HookError(error.to_string()))?;
+        let mut running = Running(Some(process));
+        let too_long = |_| HookError(format!("it took longer than {} s", self.told.timeout.as_secs()));
+        tokio::time::timeout(self.told.timeout, running.converse(&line)).await.map_err(too_long)?
+    }
+}
+
+/// A program that is ended in its own time when nobody waits for it any more.
+struct Running(Option<Process>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(process) = self.0.take() {
+            tokio::spawn(async move { process.end(GRACE).await });
+        }
+    }
+}
+
+impl Running {
+    async fn converse(&mut self, line: &[u8]) -> Result<HookAnswer, HookError> {
+        let gone = || HookError("it is gone".to_owned());
+        let process = self.0.as_mut().ok_or_else(gone)?;
+        let (mut stdout, mut stderr) =
+            (process.stdout.take().ok_or_else(gone)?, process.stderr.take().ok_or_else(gone)?);
+        let stdin = process.stdin.as_mut().ok_or_else(gone)?;
+        // One that does not care to read it has gone on already.
+        let write = async {
+            stdin.write_all(line).await.ok();
+            stdin.flush().await.ok();
+        };
+        let answer = async {
+            let mut said = Vec::new();
+            loop {
+                let mut chunk = [0; 16 << 10];
+                match stdout.read(&mut chunk).await {
+                    Ok(0) | Err(_) => return Ok(said),
+                    Ok(read) => said.extend_from_slice(&chunk[..read]),
+                }
+                if said.len() > ANSWER {
+                    return Err(HookError(format!("it answered more than {ANSWER} bytes")));
+                }
+                // A whole answer needs no end of the program.
+                if said.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<HookAnswer>(&said).is_ok() {
+                    return Ok(said);
+                }
+            }
+        };
+        let complaint = async {
+            let mut said = Vec::new();
+            let mut chunk = [0; 4 << 10];
+            while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+                said.extend_from_slice(&chunk[..read]);
+                said.drain(..said.len().saturating_sub(COMPLAINT));
+            }
+            said
+        };
+        let mut complaint = std::pin::pin!(complaint);
+        let mut complained = None;
+        let said = {
+            let mut talk = std::pin::pin!(async { tokio::join!(write, answer).1 });
+            loop {
+                tokio::select! {
+                    said = &mut talk => break said?,
+                    text = &mut complaint, if complained.is_none() => complained = Some(text),
+                }
+            }
+        };
+        if !said.trim_ascii().is_empty() {
+            let wrong = |error| HookError(format!("its answer is no JSON object of a hook: {error}"));
+            return serde_json::from_slice(&said).map_err(wrong);
+        }
+        let exit = match self.0.as_mut() {
+            Some(process) => process.wait().await,
+            None => return Err(gone()),
+        };
+        if exit.success() {
+            return Ok(HookAnswer::default());
+        }
+        let text = match complained {
+            Some(text) => text,
+            None => complaint.await,
+        };
+        let text = String::from_utf8_lossy(&text);
+        let text = text.trim();
+        let from = text.ceil_char_boundary(text.len().saturating_sub(TOLD));
+        Err(HookError(format!("it failed ({exit}): {}", &text[from..])))
+    }
+}
