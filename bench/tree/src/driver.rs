@@ -9,12 +9,22 @@ use anyhow::{Context, Result, ensure};
 use crate::Options;
 use crate::generate::{self, Until};
 use crate::grove::index_of;
+use crate::host::{self, Template};
 use crate::job::{Contestant, Measured};
 use crate::peers::Peers;
-use crate::report::{Cell, Report};
+use crate::report::{Cell, Forks, Report};
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     ensure!(options.runs > 0, "without runs there is nothing to tell");
+    let template = Template::make(options.entries)?;
+    let mut forks = Vec::new();
+    for _ in 0..options.runs {
+        forks.push(host::measure(&template)?);
+    }
+    let forks = Forks { entries: template.entries, bytes: template.bytes, runs: forks };
+    if options.host_only {
+        return told(&Report { forks, ..Report::default() }, options);
+    }
     let peers = Peers::find(options)?;
     let folder = tempfile::tempdir()?;
     let log = folder.path().join("session.jsonl");
@@ -55,7 +65,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         }
     }
     check(&cells)?;
-    let report = Report { peers: peers.list, entries, bytes, depth, cells };
+    told(&Report { peers: peers.list, entries, bytes, depth, cells, forks }, options)
+}
+
+fn told(report: &Report, options: &Options) -> Result<ExitCode> {
     if options.json {
         println!("{}", report.to_json());
     } else {

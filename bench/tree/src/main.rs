@@ -1,7 +1,7 @@
-//! What it costs to walk a session's tree, to build a context, to branch a session off.
+//! What it costs to walk a session's tree, to build a context, to branch a session off; and to fork one on a host.
 //!
 //! Without a subcommand this generates a log and drives the contestants, each in processes of their own, so that none
-//! finds another's memory. `measure` is Grove's process.
+//! finds another's memory. `measure` is Grove's process, `host` a host's.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark's product is what it prints")]
 
@@ -10,9 +10,11 @@ mod driver;
 #[allow(dead_code, reason = "shared with bench/log, which uses more of it")]
 mod generate;
 mod grove;
+mod host;
 mod job;
 mod peers;
 mod report;
+mod session;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +43,9 @@ enum Command {
         #[arg(long)]
         from_file: bool,
     },
+    /// Serves a host on a data folder until stdin is closed.
+    #[command(hide = true)]
+    Host { data: PathBuf },
 }
 
 #[derive(Args, Clone)]
@@ -57,6 +62,9 @@ struct Options {
     /// A folder into which the peers were or will be installed, to be kept; without it, a temporary one.
     #[arg(long)]
     peers_dir: Option<PathBuf>,
+    /// Only fork a session on a host.
+    #[arg(long)]
+    host_only: bool,
     /// Leave the peers out.
     #[arg(long, conflicts_with = "peers_dir")]
     no_peers: bool,
@@ -66,6 +74,7 @@ fn main() -> Result<ExitCode> {
     let cli = Cli::parse();
     match cli.command {
         Some(Command::Measure { log, deepest, folder, from_file }) => driver::print(&log, &deepest, &folder, from_file),
+        Some(Command::Host { data }) => host::run(&data).map(|()| ExitCode::SUCCESS),
         None => driver::run(&cli.options),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::grove::PAGE;
+use crate::host::{Forked, median};
 use crate::job::{Contestant, Measured};
 use crate::peers::Peer;
 
@@ -13,11 +14,20 @@ const SPEED_GOAL: f64 = 5.0;
 /// Milliseconds for the newest messages, and until it is known what a new session holds.
 const TAIL_GOAL: f64 = 10.0;
 const PLAN_GOAL: f64 = 20.0;
+/// Milliseconds until a fork is answered, and its first prompt; MiB that it costs the host.
+const FORK_GOAL: f64 = 20.0;
+const PROMPT_GOAL: f64 = 300.0;
+const MEMORY_GOAL: f64 = 16.0;
 
 const NOTES: &str = "\
 Milliseconds, medians of fresh processes, the contestants taking turns; opening the session is not counted. `grove` has
 the log's bytes in memory, as the peers have their parsed entries; `grove, from the file` has the index alone and reads
 lines by their places. All find as many rows, a branch of the same length and as many messages.";
+
+const FORK_NOTES: &str = "\
+A host in a process of its own, with its journal synced and its sessions in files; a client on its socket asks for
+x-grove/fork. The record in the journal is the confirmation, and the log is copied behind it. Of others it is known that
+such a fork takes opencode 508 s, and codex 1.3 s and 380 MB.";
 
 pub(crate) struct Cell {
     pub(crate) contestant: Contestant,
@@ -32,12 +42,28 @@ impl Cell {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Report {
     pub(crate) peers: Vec<Peer>,
     pub(crate) entries: usize,
     pub(crate) bytes: u64,
     pub(crate) depth: usize,
     pub(crate) cells: Vec<Cell>,
+    pub(crate) forks: Forks,
+}
+
+/// Forks of a long session on hosts, each in a process of its own.
+#[derive(Default)]
+pub(crate) struct Forks {
+    pub(crate) entries: usize,
+    pub(crate) bytes: u64,
+    pub(crate) runs: Vec<Forked>,
+}
+
+impl Forks {
+    fn median(&self, figure: fn(&Forked) -> f64) -> Option<f64> {
+        (!self.runs.is_empty()).then(|| median(self.runs.iter().map(figure).collect()))
+    }
 }
 
 /// What is measured: its name, and its figure.
@@ -53,6 +79,17 @@ const FIGURES: [Figure; 9] = [
     ("context, newest messages", |run| run.tail),
     ("branched session", |run| Some(run.branched)),
     ("… until it is planned", |run| run.planned),
+];
+
+/// What is measured of a fork: its name, its unit and its figure.
+type ForkFigure = (&'static str, &'static str, fn(&Forked) -> f64);
+
+const FORK_FIGURES: [ForkFigure; 5] = [
+    ("answered", "ms", |run| run.answered),
+    ("answered, not loaded", "ms", |run| run.cold),
+    ("its first prompt", "ms", |run| run.prompted),
+    ("until all is in its folder", "ms", |run| run.copied),
+    ("memory at most", "MiB", |run| run.memory),
 ];
 
 /// Something that Grove should reach.
@@ -113,6 +150,13 @@ impl Report {
                 PLAN_GOAL,
                 self.median(file, |run| run.planned),
             ),
+            at_most("a fork is answered, milliseconds".to_owned(), FORK_GOAL, self.forks.median(|run| run.answered)),
+            at_most(
+                "the first prompt in it, milliseconds".to_owned(),
+                PROMPT_GOAL,
+                self.forks.median(|run| run.prompted),
+            ),
+            at_most("what it costs the host, MiB".to_owned(), MEMORY_GOAL, self.forks.median(|run| run.memory)),
         ]
     }
 
@@ -138,6 +182,7 @@ impl Report {
             "bytes": self.bytes,
             "depth": self.depth,
             "cells": cells.collect::<Vec<_>>(),
+            "forks": { "entries": self.forks.entries, "bytes": self.forks.bytes, "runs": self.forks.runs },
             "goals": goals.collect::<Vec<_>>(),
         })
     }
@@ -148,8 +193,8 @@ fn shown(figure: Option<f64>) -> String {
     figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}"))
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Report {
+    fn show_walks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Walking a session's tree\n\n{NOTES}\n")?;
         for peer in &self.peers {
             writeln!(f, "      {:<18} {}", peer.contestant.name(), peer.version)?;
@@ -168,6 +213,26 @@ impl fmt::Display for Report {
             }
             writeln!(f)?;
         }
+        writeln!(f)
+    }
+
+    fn show_forks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = self.forks.bytes as f64 / 1e6;
+        writeln!(f, "Forking a session on a host\n\n{FORK_NOTES}\n")?;
+        writeln!(f, "{} entries, {megabytes:.0} MB\n", self.forks.entries)?;
+        for (name, unit, figure) in FORK_FIGURES {
+            writeln!(f, "{name:<28} {:>20} {unit}", shown(self.forks.median(figure)))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.cells.is_empty() {
+            self.show_walks(f)?;
+        }
+        self.show_forks(f)?;
         writeln!(f, "\nGoals")?;
         for goal in self.goals() {
             let verdict = match goal.met() {

@@ -1,0 +1,108 @@
+//! A session's folder as a host finds it: a long log of Grove's own, and what is beside it.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use grove_core::*;
+use grove_tree::turns::{Origin, header_line, turn_lines};
+use serde_json::json;
+
+pub(crate) const URI: &str = "scripted:/long";
+const ID: &str = "long";
+/// Words of an answer and of a result.
+const ANSWER: usize = 50;
+const RESULT: usize = 25;
+
+/// Writes a session with at least so many entries and bytes below the folder of all sessions. Gives how many it has.
+pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usize, u64)> {
+    let folder = sessions.join(ID);
+    fs::create_dir_all(&folder)?;
+    let new = NewSession {
+        id: ID.into(),
+        uri: URI.into(),
+        provider: "scripted".into(),
+        model: None,
+        working_directories: Vec::new(),
+        config: None,
+    };
+    let session = Session::new(&new, Timestamp(1_767_322_800_000));
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(folder.join("events.jsonl"))?);
+    let header = header_line(&session);
+    out.write_all(&header)?;
+    let mut ids: HashSet<String> = HashSet::new();
+    let mut parent: Option<String> = None;
+    let (mut count, mut length) = (0, header.len() as u64);
+    for number in 0.. {
+        if count >= entries && length >= bytes {
+            break;
+        }
+        let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None };
+        let lines = turn_lines(&turn(number), origin, parent.as_deref(), &|id| ids.contains(id));
+        for line in lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let entry: serde_json::Value = serde_json::from_slice(line)?;
+            ids.extend(entry["id"].as_str().map(ToOwned::to_owned));
+            count += 1;
+        }
+        out.write_all(&lines.bytes)?;
+        length += lines.bytes.len() as u64;
+        parent = lines.leaf;
+    }
+    out.into_inner()?.sync_all()?;
+    let file = json!({
+        "version": 1, "seq": 0, "disposed": false, "failed": false, "id": ID, "uri": URI, "provider": "scripted",
+        "title": "Long", "lifecycle": "ready", "model": null, "workingDirectories": [], "isRead": true,
+        "isArchived": false, "createdAt": session.created_at, "modifiedAt": session.created_at,
+        "chat": {"title": "Long", "steering": null, "queued": [], "draft": null, "modifiedAt": session.created_at},
+    });
+    fs::write(folder.join("session.json"), file.to_string())?;
+    Ok((count, length))
+}
+
+/// What was asked, a call with its result, and an answer: five entries.
+fn turn(number: u64) -> Turn {
+    let at = Timestamp(1_767_322_800_000 + number * 1_000);
+    let result = ToolResult {
+        success: true,
+        past_tense_message: "Looked".to_owned(),
+        output: Some(words(number, RESULT)),
+        attached: Vec::new(),
+        extra: None,
+    };
+    let call = ToolCall {
+        id: format!("call-{number}").into(),
+        name: "look".to_owned(),
+        display_name: "Look".to_owned(),
+        kind: None,
+        language: None,
+        invocation_message: "Looks".to_owned(),
+        intention: None,
+        client: None,
+        input: Some(json!({"path": format!("src/{number}.rs")}).to_string()),
+        confirmed: None,
+        output: None,
+        status: ToolCallStatus::Completed(result),
+        ready_rank: Some(0),
+        announced: None,
+        extra: None,
+    };
+    let text = TextPart { id: "answer".into(), content: words(number, ANSWER), delivery: Delivery::Streamed };
+    Turn {
+        id: format!("turn-{number}").into(),
+        message: Message::user(format!("What is in file {number}?")),
+        parts: vec![Part::ToolCall(Box::new(call)), Part::Text(text)],
+        usage: None,
+        outcome: Outcome::Complete,
+        started_at: at,
+        ended_at: at,
+        encodings: Encodings::default(),
+    }
+}
+
+fn words(number: u64, count: usize) -> String {
+    const WORDS: [&str; 8] = ["the", "entry", "returns", "fn open()", "of", "index", "line", "and"];
+    let word = |at: usize| WORDS.get((at * 7 + number as usize) % WORDS.len()).copied().unwrap_or_default();
+    (0..count).map(word).collect::<Vec<_>>().join(" ")
+}
