@@ -112,7 +112,7 @@ pub fn script(data: &[u8]) {
         };
         let session = ScriptedAgent.open(opening).await.expect("a session");
         let message = grove_core::Message::user(text);
-        let prompt = Prompt { message, model: None, client_tools: Vec::new(), history: Vec::new() };
+        let prompt = Prompt { message, model: None, client_tools: Vec::new(), memory: std::sync::Arc::new(()) };
         // Scripts may wait for ever: a few reports, or a moment, are enough to see that reading one does no harm.
         let run = session.prompt(prompt, sink.turn("t".into()));
         let read = async {
