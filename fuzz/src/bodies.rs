@@ -109,6 +109,7 @@ pub fn script(data: &[u8]) {
             known_as: None,
             settings: grove_core::Extra::new(),
             reports: sink.clone(),
+            spills: std::sync::Arc::new(()),
         };
         let session = ScriptedAgent.open(opening).await.expect("a session");
         let message = grove_core::Message::user(text);
@@ -163,8 +164,8 @@ fn recovered_from(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
         let contents = grove_host::Contents::from_bytes(data);
-        let sessions = grove_fs::MemoryFs::default();
-        let recovered = grove_host::recover(contents, &sessions, &grove_host::Limits::default()).await;
+        let stores = grove_host::Env::in_memory().stores;
+        let recovered = grove_host::recover(contents, &stores, &grove_host::Limits::default()).await;
         let recovered = recovered.expect("memory can be read");
         for session in recovered.state().sessions.values() {
             serde_json::to_string(&project::session(session)).expect("a session can be shown");

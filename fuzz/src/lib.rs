@@ -12,13 +12,17 @@ mod acp;
 mod ahp;
 mod bodies;
 mod logs;
+mod stores;
 mod trees;
+mod workspaces;
 
 pub use acp::*;
 pub use ahp::*;
 pub use bodies::*;
 pub use logs::*;
+pub use stores::*;
 pub use trees::*;
+pub use workspaces::*;
 
 /// A body and its name.
 #[derive(Clone, Copy, Debug)]
@@ -40,4 +44,8 @@ pub const BODIES: &[Body] = &[
     Body { name: "log", run: log },
     Body { name: "index", run: index },
     Body { name: "tree", run: tree },
+    Body { name: "names", run: names },
+    Body { name: "provider", run: provider },
+    Body { name: "manifest", run: manifest },
+    Body { name: "checkpoints", run: checkpoints },
 ];

@@ -2,18 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
 
+use crate::lines::Whole;
 use crate::path::{file_parts, parts};
-use crate::{DirEntry, FsError, Kind, Removal, Result, SessionFs, Stat};
+use crate::{Backend, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
 
 /// Files in memory. A clone is another handle on the same files.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFs {
-    nodes: Arc<Mutex<Nodes>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    nodes: Mutex<Nodes>,
+    /// Tells this store from the others of this process.
+    number: u64,
+    /// Whether these are the files of one session, and where it works.
+    session: Option<InitialCwd>,
+    temp: OnceLock<MemoryFs>,
+}
+
+type InitialCwd = Option<String>;
+
+impl Default for Shared {
+    fn default() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Self { nodes: Mutex::default(), number, session: None, temp: OnceLock::new() }
+    }
 }
 
 /// Everything but the root, by its whole path.
@@ -23,6 +45,7 @@ type Nodes = BTreeMap<String, Node>;
 struct Node {
     content: Content,
     modified: SystemTime,
+    created: SystemTime,
 }
 
 #[derive(Debug)]
@@ -33,7 +56,8 @@ enum Content {
 
 impl Node {
     fn new(content: Content) -> Self {
-        Self { content, modified: SystemTime::now() }
+        let now = SystemTime::now();
+        Self { content, modified: now, created: now }
     }
 
     fn kind(&self) -> Kind {
@@ -45,14 +69,54 @@ impl Node {
 }
 
 impl MemoryFs {
+    /// The files of one session, which works in `initial_cwd` where it is not told otherwise.
+    pub fn of_session(initial_cwd: Option<String>) -> Self {
+        Self { shared: Arc::new(Shared { session: Some(initial_cwd), ..Shared::default() }) }
+    }
+
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
         // No step under this lock can panic half way.
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
 impl SessionFs for MemoryFs {
+    fn backend(&self) -> Backend {
+        Backend::Memory
+    }
+
+    fn conventions(&self) -> Conventions {
+        Conventions::Posix
+    }
+
+    fn location(&self, path: &str) -> Result<String> {
+        parts(path)?;
+        Ok(format!("/{path}"))
+    }
+
+    fn lock_key(&self, path: &str) -> Result<String> {
+        // All stores in memory begin at the same place, and are not the same.
+        Ok(format!("memory-{}:{}", self.shared.number, self.location(path)?))
+    }
+
+    fn session_state_path(&self) -> Option<String> {
+        self.shared.session.is_some().then(|| "/".to_owned())
+    }
+
+    fn initial_cwd(&self) -> Option<String> {
+        self.shared.session.clone().flatten()
+    }
+
+    fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
+        Ok(Arc::new(self.shared.temp.get_or_init(MemoryFs::default).clone()))
+    }
+
+    fn without_links(&self) -> Arc<dyn SessionFs> {
+        // There are none.
+        Arc::new(self.clone())
+    }
+
     async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
         self.read_range(path, 0, usize::MAX).await
     }
@@ -64,6 +128,10 @@ impl SessionFs for MemoryFs {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length).min(bytes.len());
         Ok(bytes[start..end].to_vec())
+    }
+
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+        Ok(Lines::new(path, Whole::new(self.read_file(path).await?), longest))
     }
 
     async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
@@ -92,14 +160,14 @@ impl SessionFs for MemoryFs {
 
     async fn sync(&self, path: &str) -> Result<()> {
         file_parts(path)?;
-        node(&self.nodes(), path).map(|_| ())
+        file(&self.nodes(), path).map(|_| ())
     }
 
     async fn truncate(&self, path: &str, length: u64) -> Result<()> {
         file_parts(path)?;
         let mut nodes = self.nodes();
         file(&nodes, path)?;
-        if let Some(Node { content: Content::File(bytes), modified }) = nodes.get_mut(path) {
+        if let Some(Node { content: Content::File(bytes), modified, .. }) = nodes.get_mut(path) {
             bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
             *modified = SystemTime::now();
         }
@@ -108,7 +176,8 @@ impl SessionFs for MemoryFs {
 
     async fn stat(&self, path: &str) -> Result<Stat> {
         if parts(path)?.is_empty() {
-            return Ok(Stat { kind: Kind::Folder, size: 0, modified: SystemTime::UNIX_EPOCH });
+            let unknown = SystemTime::UNIX_EPOCH;
+            return Ok(Stat { kind: Kind::Folder, size: 0, modified: unknown, created: unknown });
         }
         let nodes = self.nodes();
         let node = node(&nodes, path)?;
@@ -116,7 +185,7 @@ impl SessionFs for MemoryFs {
             Content::File(bytes) => bytes.len() as u64,
             Content::Folder => 0,
         };
-        Ok(Stat { kind: node.kind(), size, modified: node.modified })
+        Ok(Stat { kind: node.kind(), size, modified: node.modified, created: node.created })
     }
 
     async fn mkdir(&self, path: &str) -> Result<()> {
@@ -143,7 +212,7 @@ impl SessionFs for MemoryFs {
         node(&nodes, path)?;
         let inside: Vec<String> = inside(&nodes, path);
         if what == Removal::One && !inside.is_empty() {
-            return Err(FsError::Other { path: path.to_owned(), reason: "the folder is not empty".to_owned() });
+            return Err(FsError::NotEmpty { path: path.to_owned() });
         }
         nodes.remove(path);
         inside.iter().for_each(|name| drop(nodes.remove(name)));
@@ -168,11 +237,15 @@ impl SessionFs for MemoryFs {
         if to.strip_prefix(from).is_some_and(|rest| rest.starts_with('/')) {
             return Err(error("a folder cannot be moved into itself"));
         }
+        if from.strip_prefix(to).is_some_and(|rest| rest.starts_with('/')) {
+            // As the operating system says it: the target has the source in it.
+            return Err(FsError::NotEmpty { path: from.to_owned() });
+        }
         match (kind, nodes.get(to).map(Node::kind)) {
             (_, None) | (Kind::File, Some(Kind::File)) => {}
             (Kind::File, Some(_)) => return Err(FsError::IsADirectory { path: from.to_owned() }),
             (_, Some(Kind::Folder)) if inside(&nodes, to).is_empty() => {}
-            (_, Some(Kind::Folder)) => return Err(error("the target folder is not empty")),
+            (_, Some(Kind::Folder)) => return Err(FsError::NotEmpty { path: from.to_owned() }),
             (_, Some(_)) => return Err(FsError::NotADirectory { path: from.to_owned() }),
         }
         let mut moved = vec![from.to_owned()];

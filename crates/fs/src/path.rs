@@ -1,6 +1,10 @@
 //! Which paths are asked of a store at all.
 
+use crate::names::MAX_PART;
 use crate::{BadPath, FsError, Result};
+
+/// The longest path, in bytes: what operating systems commonly take.
+pub(crate) const MAX_PATH: usize = 4096;
 
 /// The parts of a path; none for the root.
 pub(crate) fn parts(path: &str) -> Result<Vec<&str>> {
@@ -14,12 +18,18 @@ pub(crate) fn parts(path: &str) -> Result<Vec<&str>> {
     if path.contains('\0') {
         return Err(bad(BadPath::Nul));
     }
+    if path.len() > MAX_PATH {
+        return Err(bad(BadPath::LongPath));
+    }
     let parts: Vec<&str> = path.split('/').collect();
     if parts.iter().any(|part| part.is_empty()) {
         return Err(bad(BadPath::EmptyPart));
     }
     if parts.iter().any(|part| *part == "." || *part == "..") {
         return Err(bad(BadPath::DotPart));
+    }
+    if parts.iter().any(|part| part.len() > MAX_PART) {
+        return Err(bad(BadPath::LongPart));
     }
     Ok(parts)
 }
@@ -31,4 +41,9 @@ pub(crate) fn file_parts(path: &str) -> Result<Vec<&str>> {
         return Err(FsError::BadPath { path: path.to_owned(), reason: BadPath::Root });
     }
     Ok(parts)
+}
+
+/// Whether a name in a folder can be a part of a path.
+pub(crate) fn is_part(name: &str) -> bool {
+    !name.contains('/') && file_parts(name).is_ok()
 }

@@ -2,15 +2,18 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use grove_fs::{BadPath, DirEntry, FsError, Kind, LocalFs, MemoryFs, Removal, SessionFs};
+use grove_fs::{BadPath, Confined, DirEntry, FsError, Kind, MemoryFs, Removal, SessionFs};
+
+use crate::support::{Files, Subject, every_backend};
 
 type Store = Arc<dyn SessionFs>;
-type Rule = (&'static str, fn(Store) -> Pin<Box<dyn Future<Output = ()>>>);
+type Rule = (&'static str, fn(Subject) -> Pin<Box<dyn Future<Output = ()>>>);
 
 macro_rules! rules {
     ($($name:ident),* $(,)?) => {
-        const RULES: &[Rule] = &[$((stringify!($name), |store| Box::pin($name(store)))),*];
+        const RULES: &[Rule] = &[$((stringify!($name), |subject| Box::pin($name(subject)))),*];
     };
 }
 
@@ -28,16 +31,26 @@ rules![
     renaming_replaces_a_file,
     renaming_moves_a_folder,
     what_is_there_exists,
+    text_is_read_and_written_as_text,
+    what_is_no_text_is_refused_or_kept_exactly,
+    lines_come_one_by_one,
+    a_line_that_is_too_long_is_passed_over,
+    times_are_told,
+    a_place_is_spelled_by_the_store,
+    one_file_has_one_lock_key,
+    temporary_files_lie_apart,
+    appends_happen_in_order,
+    a_confined_view_shows_its_folder_only,
+    the_longest_name_can_be_used,
 ];
 
 #[tokio::test]
 async fn every_backend_keeps_the_rules() {
     for (name, rule) in RULES {
-        println!("{name} (local)");
-        let folder = tempfile::tempdir().unwrap();
-        rule(Arc::new(LocalFs::new(folder.path().join("root")))).await;
-        println!("{name} (memory)");
-        rule(Arc::new(MemoryFs::default())).await;
+        for subject in every_backend() {
+            println!("{name} ({})", subject.name);
+            rule(subject).await;
+        }
     }
 }
 
@@ -48,18 +61,21 @@ async fn a_clone_of_a_memory_store_is_the_same_store() {
     assert_eq!(store.read_file("a").await.unwrap(), b"x");
 }
 
-async fn what_was_written_is_read(store: Store) {
+async fn what_was_written_is_read(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a/b/c", b"one").await.unwrap();
     assert_eq!(store.read_file("a/b/c").await.unwrap(), b"one");
     store.write_file("a/b/c", b"").await.unwrap();
     assert_eq!(store.read_file("a/b/c").await.unwrap(), b"");
-    let every_byte: Vec<u8> = (0..=255).collect();
-    store.write_file("a/b/c", &every_byte).await.unwrap();
-    assert_eq!(store.read_file("a/b/c").await.unwrap(), every_byte);
-    assert_eq!(store.stat("a/b/c").await.unwrap().size, 256);
+    let text = "ä\u{0}\r\n🌲".repeat(100);
+    store.write_file("a/b/c", text.as_bytes()).await.unwrap();
+    assert_eq!(store.read_file("a/b/c").await.unwrap(), text.as_bytes());
+    assert_eq!(store.stat("a/b/c").await.unwrap().size, text.len() as u64);
+    assert_eq!(store.readdir("a/b").await.unwrap(), ["c"]);
 }
 
-async fn a_range_ends_where_the_file_ends(store: Store) {
+async fn a_range_ends_where_the_file_ends(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a", b"0123456789").await.unwrap();
     for (offset, length, expected) in [
         (0, 4, "0123"),
@@ -74,14 +90,16 @@ async fn a_range_ends_where_the_file_ends(store: Store) {
     }
 }
 
-async fn appending_makes_the_file(store: Store) {
+async fn appending_makes_the_file(subject: Subject) {
+    let store = &subject.store;
     store.append_file("a/log", b"one\n").await.unwrap();
     store.append_file("a/log", b"two\n").await.unwrap();
     store.sync("a/log").await.unwrap();
     assert_eq!(store.read_file("a/log").await.unwrap(), b"one\ntwo\n");
 }
 
-async fn truncating_only_shortens(store: Store) {
+async fn truncating_only_shortens(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a", b"12345").await.unwrap();
     store.truncate("a", 9).await.unwrap();
     assert_eq!(store.read_file("a").await.unwrap(), b"12345");
@@ -91,7 +109,8 @@ async fn truncating_only_shortens(store: Store) {
     assert_eq!(store.read_file("a").await.unwrap(), b"12x");
 }
 
-async fn a_missing_file_is_not_found(store: Store) {
+async fn a_missing_file_is_not_found(subject: Subject) {
+    let store = &subject.store;
     store.mkdir("there").await.unwrap();
     for path in ["gone", "there/gone", "gone/gone"] {
         let not_found = FsError::NotFound { path: path.to_owned() };
@@ -107,7 +126,8 @@ async fn a_missing_file_is_not_found(store: Store) {
     }
 }
 
-async fn a_folder_is_not_a_file(store: Store) {
+async fn a_folder_is_not_a_file(subject: Subject) {
+    let store = &subject.store;
     store.mkdir("a").await.unwrap();
     let is_folder = FsError::IsADirectory { path: "a".to_owned() };
     assert_eq!(store.read_file("a").await.unwrap_err(), is_folder);
@@ -120,7 +140,8 @@ async fn a_folder_is_not_a_file(store: Store) {
     store.mkdir("a").await.unwrap();
 }
 
-async fn a_file_is_not_a_folder(store: Store) {
+async fn a_file_is_not_a_folder(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a", b"x").await.unwrap();
     let no_folder = FsError::NotADirectory { path: "a/b".to_owned() };
     assert_eq!(store.read_file("a/b").await.unwrap_err(), no_folder);
@@ -131,8 +152,13 @@ async fn a_file_is_not_a_folder(store: Store) {
     assert!(!store.exists("a/b").await.unwrap());
 }
 
-async fn a_path_never_leads_out(store: Store) {
+async fn a_path_never_leads_out(subject: Subject) {
+    let store = &subject.store;
+    let long_part = "p".repeat(256);
+    let long_path = "p/".repeat(2048) + "p";
     for (path, reason) in [
+        (long_part.as_str(), BadPath::LongPart),
+        (long_path.as_str(), BadPath::LongPath),
         ("/etc/passwd", BadPath::Absolute),
         ("..", BadPath::DotPart),
         ("a/../../b", BadPath::DotPart),
@@ -157,7 +183,8 @@ async fn a_path_never_leads_out(store: Store) {
     assert_eq!(store.write_file("", b"").await.unwrap_err(), root);
 }
 
-async fn folders_are_listed_by_name(store: Store) {
+async fn folders_are_listed_by_name(subject: Subject) {
+    let store = &subject.store;
     store.mkdir("a").await.unwrap();
     assert_eq!(store.readdir("a").await.unwrap(), [""; 0]);
     for path in ["a/z", "a/b.txt", "a/b/inside", "ab"] {
@@ -169,11 +196,12 @@ async fn folders_are_listed_by_name(store: Store) {
     assert_eq!(store.readdir("").await.unwrap(), ["a", "ab"]);
 }
 
-async fn removing_takes_what_was_asked(store: Store) {
+async fn removing_takes_what_was_asked(subject: Subject) {
+    let store = &subject.store;
     for path in ["a/b/c", "a/d", "ab", "e"] {
         store.write_file(path, b"x").await.unwrap();
     }
-    store.rm("a", Removal::One).await.unwrap_err();
+    assert_eq!(store.rm("a", Removal::One).await.unwrap_err(), FsError::NotEmpty { path: "a".to_owned() });
     assert!(store.exists("a/d").await.unwrap());
     store.rm("a", Removal::Everything).await.unwrap();
     store.rm("e", Removal::Everything).await.unwrap();
@@ -184,7 +212,8 @@ async fn removing_takes_what_was_asked(store: Store) {
     assert_eq!(store.readdir("").await.unwrap(), [""; 0]);
 }
 
-async fn renaming_replaces_a_file(store: Store) {
+async fn renaming_replaces_a_file(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a", b"new").await.unwrap();
     store.write_file("d/b", b"old").await.unwrap();
     store.rename("a", "d/b").await.unwrap();
@@ -194,19 +223,178 @@ async fn renaming_replaces_a_file(store: Store) {
     assert_eq!(store.read_file("d/b").await.unwrap(), b"new");
 }
 
-async fn renaming_moves_a_folder(store: Store) {
+async fn renaming_moves_a_folder(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a/b/c", b"x").await.unwrap();
     store.write_file("ab", b"beside").await.unwrap();
     store.rename("a", "n").await.unwrap();
     assert_eq!(store.read_file("n/b/c").await.unwrap(), b"x");
     assert_eq!(store.readdir("").await.unwrap(), ["ab", "n"]);
     store.rename("n", "n/inside").await.unwrap_err();
+    store.write_file("m/full", b"x").await.unwrap();
+    assert_eq!(store.rename("n", "m").await.unwrap_err(), FsError::NotEmpty { path: "n".to_owned() });
+    assert_eq!(store.rename("n", "ab").await.unwrap_err(), FsError::NotADirectory { path: "n".to_owned() });
+    assert_eq!(store.rename("ab", "n").await.unwrap_err(), FsError::IsADirectory { path: "ab".to_owned() });
     assert_eq!(store.read_file("n/b/c").await.unwrap(), b"x");
 }
 
-async fn what_is_there_exists(store: Store) {
+async fn what_is_there_exists(subject: Subject) {
+    let store = &subject.store;
     store.write_file("a/b", b"x").await.unwrap();
     for (path, there) in [("a", true), ("a/b", true), ("a/c", false), ("b/c", false)] {
         assert_eq!(store.exists(path).await.unwrap(), there, "{path}");
     }
+}
+
+async fn text_is_read_and_written_as_text(subject: Subject) {
+    let store = &subject.store;
+    store.write_text("a", "Bäume\n").await.unwrap();
+    store.append_text("a", "🌲\n").await.unwrap();
+    assert_eq!(store.read_text("a").await.unwrap(), "Bäume\n🌲\n");
+    assert_eq!(store.read_text("gone").await.unwrap_err().code(), "ENOENT");
+}
+
+async fn what_is_no_text_is_refused_or_kept_exactly(subject: Subject) {
+    let store = &subject.store;
+    let bytes: Vec<u8> = (0..=255).collect();
+    let not_text = |path: &str| FsError::NotText { path: path.to_owned() };
+    match subject.files {
+        Files::Bytes => {
+            store.write_file("a/b", &bytes).await.unwrap();
+            store.append_file("a/b", &bytes[128..]).await.unwrap();
+            store.append_file("a/new", &bytes[128..]).await.unwrap();
+            assert_eq!(store.read_file("a/b").await.unwrap(), [&bytes, &bytes[128..]].concat());
+            assert_eq!(store.read_file("a/new").await.unwrap(), bytes[128..]);
+            assert_eq!(store.read_text("a/b").await.unwrap_err(), not_text("a/b"));
+            store.truncate("a/b", 200).await.unwrap();
+            assert_eq!(store.read_file("a/b").await.unwrap(), bytes[..200]);
+        }
+        Files::Text => {
+            store.write_file("a/b", b"text").await.unwrap();
+            assert_eq!(store.write_file("a/b", &bytes).await.unwrap_err(), not_text("a/b"));
+            assert_eq!(store.append_file("a/b", &bytes).await.unwrap_err(), not_text("a/b"));
+            assert_eq!(store.read_file("a/b").await.unwrap(), b"text");
+        }
+    }
+}
+
+async fn lines_come_one_by_one(subject: Subject) {
+    let store = &subject.store;
+    let long = "x".repeat(200_000);
+    for (text, expected) in [
+        ("", &[][..]),
+        ("\n", &[("", true)]),
+        ("one\ntwo\n", &[("one", true), ("two", true)]),
+        ("one\n\ntwo", &[("one", true), ("", true), ("two", false)]),
+        (&format!("{long}\nshort\r\n"), &[(long.as_str(), true), ("short\r", true)]),
+    ] {
+        store.write_text("a", text).await.unwrap();
+        let mut lines = store.read_lines("a", 1_000_000).await.unwrap();
+        let mut read = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            read.push((String::from_utf8(line.bytes).unwrap(), line.ended));
+        }
+        let read: Vec<_> = read.iter().map(|(text, ended)| (text.as_str(), *ended)).collect();
+        assert_eq!(read, expected);
+    }
+    assert_eq!(store.read_lines("gone", 10).await.unwrap_err(), FsError::NotFound { path: "gone".to_owned() });
+}
+
+async fn a_line_that_is_too_long_is_passed_over(subject: Subject) {
+    let store = &subject.store;
+    let text = format!("ok\n{}\n12345\n{}", "x".repeat(150_000), "y".repeat(6));
+    store.write_text("a", &text).await.unwrap();
+    let mut lines = store.read_lines("a", 5).await.unwrap();
+    let long = |line| FsError::LongLine { path: "a".to_owned(), line, limit: 5 };
+    assert_eq!(lines.next().await.unwrap().unwrap().bytes, b"ok");
+    assert_eq!(lines.next().await.unwrap_err(), long(2));
+    assert_eq!(lines.next().await.unwrap().unwrap().bytes, b"12345");
+    assert_eq!(lines.next().await.unwrap_err(), long(4));
+    assert_eq!(lines.next().await.unwrap(), None);
+}
+
+async fn times_are_told(subject: Subject) {
+    let store = &subject.store;
+    let before = SystemTime::now() - Duration::from_secs(2);
+    store.write_file("a", b"x").await.unwrap();
+    let stat = store.stat("a").await.unwrap();
+    for time in [stat.modified, stat.created] {
+        assert!(time > before && time < SystemTime::now() + Duration::from_secs(2), "{time:?}");
+    }
+    assert_eq!(store.stat("").await.unwrap().kind, Kind::Folder);
+}
+
+async fn a_place_is_spelled_by_the_store(subject: Subject) {
+    let store = &subject.store;
+    let root = store.location("").unwrap();
+    assert!(store.conventions().is_absolute(&root), "{root}");
+    assert_eq!(store.location("a/b.md").unwrap(), store.join(&[&root, "a", "b.md"]));
+    assert_eq!(store.location("..").unwrap_err().code(), "EINVAL");
+    assert!(store.session_state_path().is_none_or(|path| path == root));
+    assert!(store.initial_cwd().is_none_or(|path| store.conventions().is_absolute(&path)));
+}
+
+async fn one_file_has_one_lock_key(subject: Subject) {
+    let store = &subject.store;
+    assert_eq!(store.lock_key("a/b").unwrap(), store.without_links().lock_key("a/b").unwrap());
+    assert_ne!(store.lock_key("a/b").unwrap(), store.lock_key("a/c").unwrap());
+    assert_ne!(store.lock_key("a/b").unwrap(), MemoryFs::default().lock_key("a/b").unwrap());
+    assert!(store.lock_key("a/b").unwrap().ends_with(&store.location("a/b").unwrap()));
+}
+
+async fn temporary_files_lie_apart(subject: Subject) {
+    let store = &subject.store;
+    let temp = store.tmpdir().unwrap();
+    temp.write_file("spill-1.txt", b"output").await.unwrap();
+    assert_eq!(store.tmpdir().unwrap().read_file("spill-1.txt").await.unwrap(), b"output");
+    assert!(temp.location("spill-1.txt").unwrap().ends_with("spill-1.txt"));
+    assert_eq!(temp.backend(), store.backend());
+    assert_eq!(temp.session_state_path(), None);
+    temp.rm("spill-1.txt", Removal::One).await.unwrap();
+}
+
+async fn appends_happen_in_order(subject: Subject) {
+    let store = &subject.store;
+    let mut expected = String::new();
+    let mut appends = Vec::new();
+    for number in 0..50 {
+        let line = format!("{number}\n");
+        expected += &line;
+        store.append_text("a/one", &line).await.unwrap();
+        let store = Arc::clone(store);
+        appends.push(tokio::spawn(async move { store.append_text("a/many", &line).await }));
+    }
+    for append in appends {
+        append.await.unwrap().unwrap();
+    }
+    assert_eq!(store.read_text("a/one").await.unwrap(), expected);
+    // Begun at once by many, each is there once and whole.
+    let mut many: Vec<u32> =
+        (store.read_text("a/many").await.unwrap().lines()).map(|line| line.parse().unwrap()).collect();
+    many.sort_unstable();
+    assert_eq!(many, (0..50).collect::<Vec<_>>());
+}
+
+async fn a_confined_view_shows_its_folder_only(subject: Subject) {
+    let store: &Store = &subject.store;
+    store.write_text("s/files/a.md", "in").await.unwrap();
+    store.write_text("s/secret", "out").await.unwrap();
+    let view = Confined::new(store.as_ref(), "s/files").unwrap();
+    assert_eq!(view.read_text("a.md").await.unwrap(), "in");
+    view.write_text("b/c.md", "new").await.unwrap();
+    assert_eq!(view.readdir("").await.unwrap(), ["a.md", "b"]);
+    assert_eq!(store.read_text("s/files/b/c.md").await.unwrap(), "new");
+    assert_eq!(view.read_text("gone").await.unwrap_err(), FsError::NotFound { path: "gone".to_owned() });
+    assert_eq!(view.location("a.md").unwrap(), store.location("s/files/a.md").unwrap());
+    assert_eq!(view.lock_key("a.md").unwrap(), store.lock_key("s/files/a.md").unwrap());
+    let mut lines = view.read_lines("a.md", 1).await.unwrap();
+    assert_eq!(lines.next().await.unwrap_err().path(), "a.md");
+    assert_eq!(view.read_text("../secret").await.unwrap_err().code(), "EINVAL");
+}
+
+async fn the_longest_name_can_be_used(subject: Subject) {
+    let name = "p".repeat(255);
+    subject.store.write_text(&name, "x").await.unwrap();
+    subject.store.append_text(&name, "y").await.unwrap();
+    assert_eq!(subject.store.read_text(&name).await.unwrap(), "xy");
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use grove_fs::{LocalFs, SessionFs};
+use grove_fs::{LocalFs, Removal, SessionFs};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -34,4 +34,69 @@ async fn replacing_leaves_nothing_beside_the_file() {
     store.mkdir("b").await.unwrap();
     store.write_file("b", b"not over a folder").await.unwrap_err();
     assert_eq!(store.readdir("").await.unwrap(), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn the_temporary_folder_goes_when_nothing_is_left_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = LocalFs::of_session(folder.path(), None);
+    let temp = store.tmpdir().unwrap();
+    let place = temp.location("").unwrap();
+    assert!(Path::new(&place).starts_with(std::env::temp_dir()));
+    temp.write_text("a", "x").await.unwrap();
+    assert_eq!(mode(Path::new(&place)), 0o700);
+    temp.rm("a", grove_fs::Removal::One).await.unwrap();
+    drop(temp);
+    assert!(Path::new(&place).is_dir());
+    drop(store);
+    assert!(!Path::new(&place).exists());
+}
+
+#[tokio::test]
+async fn the_temporary_folder_stays_with_what_was_kept_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let temp = LocalFs::of_session(folder.path(), None).tmpdir().unwrap();
+    temp.write_text("kept", "x").await.unwrap();
+    let place = temp.location("").unwrap();
+    drop(temp);
+    assert!(Path::new(&place).join("kept").is_file());
+    std::fs::remove_dir_all(place).unwrap();
+}
+
+#[tokio::test]
+async fn temporary_folders_that_were_left_are_told_to_their_own_store_alone() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let killed = LocalFs::new(folder.path());
+    let temp = killed.tmpdir().unwrap();
+    temp.write_text("session-s/a", "x").await.unwrap();
+    assert!(killed.left_tmpdirs().await.unwrap().is_empty(), "its own is in use");
+    assert!(LocalFs::new(other.path()).left_tmpdirs().await.unwrap().is_empty());
+
+    let store = LocalFs::new(folder.path());
+    let own = store.tmpdir().unwrap();
+    own.write_text("b", "y").await.unwrap();
+    let left = store.left_tmpdirs().await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].location("").unwrap(), temp.location("").unwrap());
+    assert_eq!(left[0].read_text("session-s/a").await.unwrap(), "x");
+    left[0].rm("session-s", Removal::Everything).await.unwrap();
+    drop(left);
+    assert!(!Path::new(&temp.location("").unwrap()).exists(), "it goes when nothing is left in it");
+    own.rm("b", Removal::One).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_somebody_else_put_beside_the_temporary_folders_is_not_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = LocalFs::new(folder.path()).tmpdir().unwrap().location("").unwrap();
+    let prefix = place.rsplit_once('-').unwrap().0;
+    let odd =
+        [format!("{prefix}-short"), format!("{prefix}-{}", "z".repeat(32)), format!("{prefix}-{}", "0".repeat(32))];
+    std::fs::create_dir(&odd[0]).unwrap();
+    std::fs::create_dir(&odd[1]).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &odd[2]).unwrap();
+    assert!(LocalFs::new(folder.path()).left_tmpdirs().await.unwrap().is_empty());
+    std::fs::remove_dir(&odd[0]).unwrap();
+    std::fs::remove_dir(&odd[1]).unwrap();
+    std::fs::remove_file(&odd[2]).unwrap();
 }

@@ -1,5 +1,17 @@
-//! The contract of a store: one suite that every backend passes.
+//! The contract of a store, one suite that every backend passes; and what is built on stores.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::print_stdout, reason = "a test that was skipped says so")]
 
 mod contract;
+mod copy;
+mod database;
+mod faults;
+mod links;
 mod local;
+mod model;
+mod names;
+mod provider;
+mod recorded;
+mod spill;
+mod support;
+mod workspace;

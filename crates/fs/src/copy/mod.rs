@@ -1,0 +1,300 @@
+//! Copying a session's state from one place to another, in one store or between two.
+//!
+//! A copy is made file by file, streaming, and can be run again after it was cut off: what is finished is noted in a
+//! file beside it, and only the rest is done ([`is_unfinished`] tells). When all of it is finished, and whoever wanted
+//! it has written that down, [`settle`] takes the note away.
+//!
+//! Agents write into a session's folder, so no symbolic link in the source is followed: one that leads elsewhere would
+//! put somebody's files into the copy. It stays behind, and is told.
+//!
+//! [`Purpose::Move`] copies everything as it is, so that [`compare`] finds no difference. [`Purpose::Fork`] copies what
+//! a fork begins with: logs go through a hook line by line, the manifest gets a new identity, and with a boundary what
+//! came after it stays behind.
+
+mod compare;
+mod lines;
+mod list;
+mod note;
+mod rewrite;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+pub use compare::{Comparison, Difference, compare};
+pub use lines::{Extent, LONGEST_LINE, Line, LineFate, Lines, Unchanged};
+use list::{Item, Listed, Treatment};
+use note::Note;
+pub use note::{is_move, is_unfinished, settle};
+pub use rewrite::{MovedPath, Rewrite};
+
+use crate::workspace::database::{DatabaseError, LocalDatabase};
+use crate::workspace::{CHECKPOINTS, DATABASE, ForkedAs, INDEX, Index, MANIFEST, PLAN, Workspace};
+use crate::workspace::{WorkspaceError, inside, number_of};
+use crate::{FsError, SessionFs, Stat};
+
+/// A session's folder in a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub store: &'a dyn SessionFs,
+    pub folder: &'a str,
+    /// Its database, where it is a file on this machine that others may have open. Without it `session.db` is a file
+    /// like any other.
+    pub database: Option<&'a LocalDatabase>,
+}
+
+/// A session's state, on its way from one place to another.
+#[derive(Clone, Debug)]
+pub struct Copying<'a> {
+    pub from: Place<'a>,
+    pub to: Place<'a>,
+    pub purpose: Purpose,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The same session in another place: everything but locks and temporary files, byte for byte.
+    Move,
+    /// Another session that begins as this one is, or was.
+    Fork(Fork),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    pub id: String,
+    /// As a person gave it; without one it is its source's, with " (fork)" behind it.
+    pub name: Option<String>,
+    pub at: Timestamp,
+    pub parts: Parts,
+    /// How many bytes of a log belong to the fork, by the log's path below the session's folder. A log that is not
+    /// named here goes with all that it has. So a fork that is finished later has no more than one finished at once.
+    pub logs: BTreeMap<String, u64>,
+    /// Where the fork ends, if that is before the present.
+    pub boundary: Option<Boundary>,
+}
+
+/// How much of a session a fork's copy is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// All that a fork begins with, into a folder in which nothing is yet.
+    All,
+    /// What stands beside the conversation: manifest, plan, checkpoints, files, research, database. Logs and bodies are
+    /// copied by whoever knows them, into the same folder, which may have some of them already.
+    Artifacts,
+}
+
+/// The moment of which a fork is. The hook decides which lines of the logs belong to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    /// Checkpoints with higher numbers stay behind.
+    pub last_checkpoint: u32,
+    /// Files that came later stay behind. A store that replaces a file as a whole makes a new one; one that was there
+    /// and has grown since goes with all that it has, and is told.
+    pub at: SystemTime,
+    pub plan: PlanThen,
+}
+
+/// What the plan was at the boundary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanThen {
+    /// Nobody knows: it is copied as it is now, and told where it was written since.
+    Unknown,
+    None,
+    Was(String),
+}
+
+/// What was copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// How many files this run made.
+    pub files: u64,
+    /// Files that stayed behind because they came after the boundary.
+    pub left_out: Vec<String>,
+    /// What is as of now though the fork is of an earlier moment.
+    pub as_of_now: Vec<String>,
+    /// What is neither a file nor a folder, a symbolic link for instance: it stays behind.
+    pub not_files: Vec<String>,
+}
+
+/// Why a copy could not be made, or compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CopyError {
+    #[error("there is no session at {folder}: nothing was copied")]
+    NothingThere { folder: String },
+    #[error("there is something at {folder} already that is no unfinished copy: choose another place, or remove it")]
+    Occupied { folder: String },
+    #[error("{folder} has more than {limit} files: remove some, then copy it again")]
+    TooMany { folder: String, limit: usize },
+    #[error("{path} has more than {limit} folders inside one another: is there a link that leads back?")]
+    TooDeep { path: String, limit: usize },
+    #[error("{path} was written again and again while it was copied: copy it when nobody writes it")]
+    Changing { path: String },
+    #[error("the copy at {folder} is not finished: run it again first")]
+    Unfinished { folder: String },
+    #[error("copying {path}: {error}")]
+    Workspace { path: String, error: WorkspaceError },
+    #[error("copying {path}: {error}")]
+    Database { path: String, error: DatabaseError },
+    #[error("copying: {0}; run it again when that is mended, and it goes on where it was")]
+    Fs(#[from] FsError),
+}
+
+impl Copying<'_> {
+    /// Makes the copy, or finishes one that was cut off. Each line of a fork's logs goes through `lines`.
+    pub async fn run(&self, lines: &mut dyn Lines) -> Result<Copied, CopyError> {
+        let source = self.from.store.without_links();
+        let from = Place { store: &*source, ..self.from };
+        Copying { from, to: self.to, purpose: self.purpose.clone() }.run_without_links(lines).await
+    }
+
+    async fn run_without_links(&self, lines: &mut dyn Lines) -> Result<Copied, CopyError> {
+        let mut note = Note::begin(self).await?;
+        let Listed { mut items, others } = list::everything(&self.from, &self.purpose).await?;
+        let mut copied = Copied { not_files: others, ..Copied::default() };
+        if let Some(boundary) = self.boundary() {
+            items = self.hold_back(items, boundary, &mut copied).await?;
+        }
+        for item in &items {
+            if !note.has(&item.path) {
+                self.copy(item, lines).await?;
+                note.add(&self.to, &item.path).await?;
+                copied.files += 1;
+            }
+        }
+        note.finish(&self.to).await?;
+        Ok(copied)
+    }
+
+    /// Whether others write into the new folder as well.
+    fn is_beside(&self) -> bool {
+        matches!(&self.purpose, Purpose::Fork(Fork { parts: Parts::Artifacts, .. }))
+    }
+
+    fn boundary(&self) -> Option<&Boundary> {
+        match &self.purpose {
+            Purpose::Fork(fork) => fork.boundary.as_ref(),
+            Purpose::Move => None,
+        }
+    }
+
+    /// Takes out what came after the boundary, and says what of the rest may be newer than it.
+    async fn hold_back(
+        &self,
+        items: Vec<Item>,
+        boundary: &Boundary,
+        copied: &mut Copied,
+    ) -> Result<Vec<Item>, CopyError> {
+        let mut kept = Vec::with_capacity(items.len());
+        for mut item in items {
+            let mut as_of_now = item.path == DATABASE;
+            let later = match item.path.split_once('/') {
+                None if item.path == PLAN => match &boundary.plan {
+                    PlanThen::Unknown => {
+                        as_of_now = self.modified(&item).await?.is_some_and(|modified| modified > boundary.at);
+                        false
+                    }
+                    // What it was is put in below, whether there is one now or not.
+                    PlanThen::None | PlanThen::Was(_) => true,
+                },
+                Some((CHECKPOINTS, file)) => number_of(file).is_some_and(|number| number > boundary.last_checkpoint),
+                Some(("files" | "research", _)) if item.treatment != Treatment::Folder => {
+                    match self.from.store.stat(&inside(self.from.folder, &item.path)).await {
+                        Ok(stat) => {
+                            as_of_now = stat.modified > boundary.at;
+                            came_at(&stat) > boundary.at
+                        }
+                        // It was taken away since.
+                        Err(FsError::NotFound { .. }) => false,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                None | Some(_) => false,
+            };
+            if later {
+                copied.left_out.push(std::mem::take(&mut item.path));
+                continue;
+            }
+            if as_of_now {
+                copied.as_of_now.push(item.path.clone());
+            }
+            kept.push(item);
+        }
+        if let PlanThen::Was(text) = &boundary.plan {
+            copied.left_out.retain(|path| path != PLAN);
+            kept.insert(0, Item { path: PLAN.to_owned(), treatment: Treatment::Text(text.clone()) });
+        }
+        Ok(kept)
+    }
+
+    /// When a file was last written; `None` where it was taken away since.
+    async fn modified(&self, item: &Item) -> Result<Option<SystemTime>, CopyError> {
+        match self.from.store.stat(&inside(self.from.folder, &item.path)).await {
+            Ok(stat) => Ok(Some(stat.modified)),
+            Err(FsError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn copy(&self, item: &Item, lines: &mut dyn Lines) -> Result<(), CopyError> {
+        let source = inside(self.from.folder, &item.path);
+        let target = inside(self.to.folder, &item.path);
+        match (&item.treatment, &self.purpose) {
+            (Treatment::Folder, _) => Ok(self.to.store.mkdir(&target).await?),
+            (Treatment::Text(text), _) => Ok(self.to.store.write_file(&target, text.as_bytes()).await?),
+            (Treatment::Database, _) => self.copy_database(&source, &target).await,
+            (Treatment::Log, Purpose::Fork(fork)) => {
+                let end = fork.logs.get(&item.path).copied().unwrap_or(u64::MAX);
+                lines::copy(self, &item.path, end, lines).await
+            }
+            (Treatment::Manifest, Purpose::Fork(fork)) => self.copy_manifest(fork, &target).await,
+            (Treatment::Index, Purpose::Fork(_)) => {
+                let index = self.index().await?.to_string();
+                Ok(self.to.store.write_file(&target, index.as_bytes()).await?)
+            }
+            (Treatment::Bytes | Treatment::Log | Treatment::Manifest | Treatment::Index, _) => {
+                stream::copy(self.from.store, &source, &self.to, &target).await
+            }
+        }
+    }
+
+    async fn copy_manifest(&self, fork: &Fork, target: &str) -> Result<(), CopyError> {
+        let path = inside(self.from.folder, MANIFEST);
+        let failed = |error| CopyError::Workspace { path: path.clone(), error };
+        let Some(manifest) = self.workspace().map_err(failed)?.manifest().await.map_err(failed)? else { return Ok(()) };
+        let checkpoints = self.index().await?.checkpoints().count() as u64;
+        let new = ForkedAs { id: &fork.id, name: fork.name.as_deref(), at: fork.at, checkpoints };
+        let forked = manifest.forked(new);
+        let forked = forked.map_err(|error| failed(WorkspaceError::Manifest { path: path.clone(), error }))?;
+        Ok(self.to.store.write_file(target, forked.to_string().as_bytes()).await?)
+    }
+
+    /// The index of checkpoints as the copy has it.
+    async fn index(&self) -> Result<Index, CopyError> {
+        let failed = |error| CopyError::Workspace { path: inside(self.from.folder, INDEX), error };
+        let mut index = self.workspace().map_err(failed)?.index().await.map_err(failed)?;
+        if let Some(boundary) = self.boundary() {
+            index.remove_after(boundary.last_checkpoint);
+        }
+        Ok(index)
+    }
+
+    fn workspace(&self) -> Result<Workspace<'_>, WorkspaceError> {
+        Workspace::of(self.from.store, Some(self.from.folder))
+    }
+
+    async fn copy_database(&self, source: &str, target: &str) -> Result<(), CopyError> {
+        let Some(database) = self.from.database else {
+            return stream::copy(self.from.store, source, &self.to, target).await;
+        };
+        let snapshot = database.snapshot().await;
+        let snapshot = snapshot.map_err(|error| CopyError::Database { path: source.to_owned(), error })?;
+        stream::copy(snapshot.store(), DATABASE, &self.to, target).await
+    }
+}
+
+/// When a file came. One that was put back from elsewhere with its times is older than the store says.
+fn came_at(stat: &Stat) -> SystemTime {
+    stat.created.min(stat.modified)
+}

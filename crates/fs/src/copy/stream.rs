@@ -1,0 +1,94 @@
+//! Files, from one store to another, a piece at a time.
+
+use super::{CopyError, Place, note};
+use crate::spill::whole_characters;
+use crate::{FsError, Removal, SessionFs};
+
+/// How much of a file is in memory at once.
+pub(super) const PIECE: usize = 1024 * 1024;
+/// How often a file is read anew because somebody wrote it meanwhile.
+const TRIES: usize = 3;
+
+/// A file that is being made. It gets its name when it is whole.
+#[derive(Debug)]
+pub(super) struct Growing<'a> {
+    to: &'a Place<'a>,
+    /// The name that it gets.
+    target: String,
+    held: Vec<u8>,
+    /// Whether some of it was written.
+    begun: bool,
+}
+
+/// Copies a file as it is. One that is gone is no part of the copy.
+pub(super) async fn copy(from: &dyn SessionFs, source: &str, to: &Place<'_>, target: &str) -> Result<(), CopyError> {
+    for _ in 0..TRIES {
+        let before = match from.stat(source).await {
+            Ok(stat) => stat,
+            Err(FsError::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut growing = Growing::begin(to, target).await?;
+        let mut offset = 0;
+        let lost = loop {
+            match from.read_range(source, offset, PIECE).await {
+                Ok(piece) if piece.is_empty() => break false,
+                Ok(piece) => {
+                    offset += piece.len() as u64;
+                    growing.push(&piece).await?;
+                }
+                Err(FsError::NotFound { .. }) => break true,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        // Pieces of two versions would be a file that never was.
+        let after = from.stat(source).await;
+        if !lost && after.is_ok_and(|after| (after.size, after.modified) == (offset, before.modified)) {
+            return growing.finish().await;
+        }
+    }
+    Err(CopyError::Changing { path: source.to_owned() })
+}
+
+impl<'a> Growing<'a> {
+    pub(super) async fn begin(to: &'a Place<'a>, target: &str) -> Result<Self, CopyError> {
+        match to.store.rm(&note::part(to), Removal::One).await {
+            Ok(()) | Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { to, target: target.to_owned(), held: Vec::new(), begun: false })
+    }
+
+    pub(super) async fn push(&mut self, bytes: &[u8]) -> Result<(), CopyError> {
+        if self.held.len() + bytes.len() > PIECE {
+            // Stores that take text alone take no half of a character.
+            self.flush(whole_characters(&self.held)).await?;
+        }
+        self.held.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) async fn finish(mut self) -> Result<(), CopyError> {
+        if !self.begun {
+            return Ok(self.to.store.write_file(&self.target, &self.held).await?);
+        }
+        self.flush(self.held.len()).await?;
+        let part = note::part(self.to);
+        self.to.store.sync(&part).await?;
+        if let Some((folder, _)) = self.target.rsplit_once('/') {
+            self.to.store.mkdir(folder).await?;
+        }
+        Ok(self.to.store.rename(&part, &self.target).await?)
+    }
+
+    async fn flush(&mut self, length: usize) -> Result<(), CopyError> {
+        if length > 0 {
+            let appended = self.to.store.append_file(&note::part(self.to), &self.held[..length]).await;
+            // Whoever reads of it knows the file, and not the name under which it grows.
+            appended.map_err(|error| error.at(&self.target))?;
+            self.held.drain(..length);
+            self.begun = true;
+        }
+        Ok(())
+    }
+}

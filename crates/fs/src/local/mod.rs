@@ -1,0 +1,366 @@
+//! A folder on this machine.
+
+mod place;
+mod remove;
+mod temp;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use self::place::{Links, Missing, Place};
+use self::temp::TempFolder;
+use crate::lines::Chunks;
+use crate::path::{file_parts, is_part, parts};
+use crate::{Backend, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+
+/// Files in a folder on this machine. It is made, as other folders are, when something is first written.
+///
+/// Every call runs on tokio's threads for blocking work. What is no file (a pipe, a device) is never opened as one, so
+/// no call waits for somebody who never comes.
+#[derive(Clone, Debug)]
+pub struct LocalFs {
+    shared: Arc<Shared>,
+    links: Links,
+}
+
+#[derive(Debug)]
+struct Shared {
+    root: Root,
+    of_session: OfSession,
+    initial_cwd: Option<PathBuf>,
+    /// Chosen when somebody first wants it, and the same for all handles.
+    temp: OnceLock<Arc<TempFolder>>,
+}
+
+#[derive(Debug)]
+enum Root {
+    Folder(PathBuf),
+    /// The folder is there as long as somebody uses it.
+    Temp(Arc<TempFolder>),
+}
+
+impl Root {
+    fn path(&self) -> &Path {
+        match self {
+            Root::Folder(path) => path,
+            Root::Temp(folder) => folder.path(),
+        }
+    }
+}
+
+/// Whether the root is the folder of one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OfSession {
+    Yes,
+    No,
+}
+
+impl LocalFs {
+    /// Files below `root`, which is not the folder of one session: that of all sessions, for instance.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self::with(Root::Folder(root.into()), OfSession::No, None)
+    }
+
+    /// The files of one session, whose folder is `folder`. It works in `initial_cwd` where it is not told otherwise.
+    pub fn of_session(folder: impl Into<PathBuf>, initial_cwd: Option<PathBuf>) -> Self {
+        Self::with(Root::Folder(folder.into()), OfSession::Yes, initial_cwd)
+    }
+
+    fn with(root: Root, of_session: OfSession, initial_cwd: Option<PathBuf>) -> Self {
+        let shared = Shared { root, of_session, initial_cwd, temp: OnceLock::new() };
+        Self { shared: Arc::new(shared), links: Links::Follow }
+    }
+
+    /// Where a path lies on this machine.
+    pub fn path(&self, path: &str) -> Result<PathBuf> {
+        let mut full = self.root().to_path_buf();
+        full.extend(parts(path)?);
+        Ok(full)
+    }
+
+    fn root(&self) -> &Path {
+        self.shared.root.path()
+    }
+
+    /// Runs blocking work about a file or folder below the root.
+    async fn at<T: Send + 'static>(
+        &self,
+        path: &str,
+        work: impl FnOnce(&Place<'_>) -> io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        file_parts(path)?;
+        let (store, given) = (self.clone(), path.to_owned());
+        blocking(path, move || work(&Place::new(store.root(), &given, store.links))).await
+    }
+}
+
+fn shared(store: LocalFs) -> Arc<dyn SessionFs> {
+    Arc::new(store)
+}
+
+/// Runs blocking work about a path, and names the path in what goes wrong.
+async fn blocking<T: Send + 'static>(path: &str, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result.map_err(|error| FsError::from_io(&error, path)),
+        Err(error) => Err(FsError::Other { path: path.to_owned(), reason: error.to_string() }),
+    }
+}
+
+#[async_trait]
+impl SessionFs for LocalFs {
+    fn backend(&self) -> Backend {
+        Backend::Local
+    }
+
+    fn location(&self, path: &str) -> Result<String> {
+        // A root that is no text can be used, but not spelled for anybody.
+        let full = self.path(path)?;
+        full.into_os_string().into_string().map_err(|_| FsError::NotText { path: path.to_owned() })
+    }
+
+    fn session_state_path(&self) -> Option<String> {
+        (self.shared.of_session == OfSession::Yes).then(|| self.location("").ok()).flatten()
+    }
+
+    fn initial_cwd(&self) -> Option<String> {
+        self.shared.initial_cwd.as_deref().and_then(Path::to_str).map(str::to_owned)
+    }
+
+    fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
+        let temp = match (&self.shared.root, self.shared.temp.get()) {
+            // A temporary folder has no other below it.
+            (Root::Temp(temp), _) | (Root::Folder(_), Some(temp)) => temp,
+            (Root::Folder(_), None) => {
+                let new = Arc::new(TempFolder::choose(self.root()).map_err(|error| FsError::from_io(&error, ""))?);
+                self.shared.temp.get_or_init(|| new)
+            }
+        };
+        Ok(Arc::new(Self::with(Root::Temp(Arc::clone(temp)), OfSession::No, None)))
+    }
+
+    async fn left_tmpdirs(&self) -> Result<Vec<Arc<dyn SessionFs>>> {
+        let Root::Folder(root) = &self.shared.root else { return Ok(Vec::new()) };
+        let root = root.clone();
+        let left = blocking("", move || TempFolder::left(&root)).await?;
+        let own = self.shared.temp.get().map(|own| own.path().to_owned());
+        let left = left.into_iter().filter(|folder| own.as_deref() != Some(folder.path()));
+        Ok(left.map(|folder| Self::with(Root::Temp(Arc::new(folder)), OfSession::No, None)).map(shared).collect())
+    }
+
+    fn without_links(&self) -> Arc<dyn SessionFs> {
+        Arc::new(Self { shared: Arc::clone(&self.shared), links: Links::Refuse })
+    }
+
+    async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
+        self.at(path, |place| {
+            let mut bytes = Vec::new();
+            place.open_file(OFlags::RDONLY)?.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        })
+        .await
+    }
+
+    async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.at(path, move |place| {
+            let mut file = place.open_file(OFlags::RDONLY)?;
+            // Nobody should be able to ask for more memory than the file has bytes.
+            let rest = file.metadata()?.len().saturating_sub(offset);
+            let length = rest.min(length as u64);
+            if length == 0 {
+                // No file can be sought to any place at all.
+                return Ok(Vec::new());
+            }
+            let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+            file.seek(SeekFrom::Start(offset))?;
+            file.take(length).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        })
+        .await
+    }
+
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+        let file = self.at(path, |place| place.open_file(OFlags::RDONLY)).await?;
+        Ok(Lines::new(path, OpenFile { path: path.to_owned(), file: Arc::new(file), at: 0 }, longest))
+    }
+
+    async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let bytes = bytes.to_vec();
+        self.at(path, move |place| replace(place, &bytes)).await
+    }
+
+    async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let bytes = bytes.to_vec();
+        self.at(path, move |place| {
+            let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+            let mut file = match place.open_file(flags) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    place.folder(Missing::Make)?;
+                    place.open_file(flags)?
+                }
+                opened => opened?,
+            };
+            file.write_all(&bytes)
+        })
+        .await
+    }
+
+    async fn sync(&self, path: &str) -> Result<()> {
+        self.at(path, |place| place.open_file(OFlags::RDONLY)?.sync_data()).await
+    }
+
+    async fn truncate(&self, path: &str, length: u64) -> Result<()> {
+        self.at(path, move |place| {
+            let file = place.open_file(OFlags::WRONLY)?;
+            if file.metadata()?.len() > length { file.set_len(length) } else { Ok(()) }
+        })
+        .await
+    }
+
+    async fn stat(&self, path: &str) -> Result<Stat> {
+        if parts(path)?.is_empty() {
+            let root = self.root().to_path_buf();
+            return blocking(path, move || Ok(place::stat_of(&fs::metadata(root)?))).await;
+        }
+        self.at(path, |place| place.stat()).await
+    }
+
+    async fn mkdir(&self, path: &str) -> Result<()> {
+        if parts(path)?.is_empty() {
+            let root = self.root().to_path_buf();
+            return blocking(path, move || place::make_root(&root)).await;
+        }
+        self.at(path, |place| place.make_folder()).await
+    }
+
+    async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
+        parts(path)?;
+        let (store, given) = (self.clone(), path.to_owned());
+        blocking(path, move || {
+            let folder = place::open_folder(store.root(), &given, store.links, Missing::Fail)?;
+            let mut entries = Vec::new();
+            for entry in Dir::read_from(&folder)? {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().to_str() else { continue };
+                if !is_part(name) {
+                    continue;
+                }
+                // What is gone since, or leads nowhere, is not there.
+                let Ok(stat) = rustix::fs::statat(&folder, entry.file_name(), store.links.at_flags()) else { continue };
+                entries.push(DirEntry { name: name.to_owned(), kind: kind_of(FileType::from_raw_mode(stat.st_mode)) });
+            }
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(entries)
+        })
+        .await
+    }
+
+    async fn rm(&self, path: &str, what: Removal) -> Result<()> {
+        self.at(path, move |place| {
+            let folder = place.folder(Missing::Fail)?;
+            // A link is removed itself, never what it leads to.
+            let stat = rustix::fs::statat(&folder, place.name(), AtFlags::SYMLINK_NOFOLLOW)?;
+            match (FileType::from_raw_mode(stat.st_mode), what) {
+                (FileType::Directory, Removal::One) => {
+                    Ok(rustix::fs::unlinkat(&folder, place.name(), AtFlags::REMOVEDIR)?)
+                }
+                (FileType::Directory, Removal::Everything) => remove::everything(folder.as_fd(), place.name()),
+                _ => Ok(rustix::fs::unlinkat(&folder, place.name(), AtFlags::empty())?),
+            }
+        })
+        .await
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        file_parts(to)?;
+        let (store, to) = (self.clone(), to.to_owned());
+        self.at(from, move |source| {
+            let target = Place::new(store.root(), &to, store.links);
+            let old = source.folder(Missing::Fail)?;
+            // Of two things that are wrong, what is missing is told, as everywhere.
+            rustix::fs::statat(&old, source.name(), AtFlags::SYMLINK_NOFOLLOW)?;
+            let new = target.folder(Missing::Fail)?;
+            rustix::fs::renameat(&old, source.name(), &new, target.name())?;
+            rustix::fs::fsync(&new)?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Replaces a file by way of a temporary one beside it.
+fn replace(place: &Place<'_>, bytes: &[u8]) -> io::Result<()> {
+    /// No two writes of this process share a temporary file, whatever they write.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let folder = place.folder(Missing::Make)?;
+    match place.stat_in(&folder) {
+        Ok(stat) if stat.kind == Kind::Folder => return Err(Errno::ISDIR.into()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    // Not made of the file's own name, which may be as long as a name can be.
+    let temporary = format!(".grove-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let written: io::Result<()> = (|| {
+        // What a process of the same number left behind is overwritten; a link of that name is not followed.
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(rustix::fs::renameat(&folder, &temporary, &folder, place.name())?)
+    })();
+    if written.is_err() {
+        // The write's own error is the one to tell.
+        rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty()).ok();
+    }
+    written?;
+    // A name is on the disk when its folder is.
+    Ok(rustix::fs::fsync(&folder)?)
+}
+
+fn kind_of(kind: FileType) -> Kind {
+    match kind {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Folder,
+        _ => Kind::Other,
+    }
+}
+
+/// A file that is read chunk by chunk.
+#[derive(Debug)]
+struct OpenFile {
+    path: String,
+    file: Arc<File>,
+    /// Where the next chunk begins. Kept here and not by the system, so that a call that is dropped skips nothing.
+    at: u64,
+}
+
+#[async_trait]
+impl Chunks for OpenFile {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        const CHUNK: usize = 64 * 1024;
+        let (file, at) = (Arc::clone(&self.file), self.at);
+        let chunk = blocking(&self.path, move || {
+            let mut chunk = vec![0; CHUNK];
+            loop {
+                match file.read_at(&mut chunk, at) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    read => {
+                        chunk.truncate(read?);
+                        return Ok(chunk);
+                    }
+                }
+            }
+        });
+        let chunk = chunk.await?;
+        self.at += chunk.len() as u64;
+        Ok(Some(chunk).filter(|chunk| !chunk.is_empty()))
+    }
+}

@@ -1,0 +1,272 @@
+//! The provider's side: any store, served to a host.
+//!
+//! [`Provider::answer`] goes from a method and its params to a result. It knows no connection: whoever has one hands the
+//! host's calls in and the answers out, and a test may do without.
+//!
+//! A host names files by absolute paths of the provider's own. They begin at the root of the session's store here:
+//! `/state/plan.md` is `state/plan.md` of the store, and `C:\state\plan.md` is `C/state/plan.md`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::path::parts;
+use crate::rpc::wire::{
+    ExistsResult, Method, MkdirParams, PathParams, ReadResult, ReaddirResult, ReaddirWithTypesResult, RenameParams,
+    RmParams, StatResult, WireCode, WireEntry, WireError, WireKind, WriteParams,
+};
+use crate::rpc::{CallError, Capabilities};
+use crate::{Conventions, DirEntry, FsError, Kind, Removal, Result, SessionFs, Stat};
+
+/// The largest file that is given out whole, in bytes.
+pub const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// JSON-RPC's codes for what is wrong with a call itself.
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL_ERROR: i64 = -32603;
+
+/// Stores by the session that each keeps.
+#[derive(Debug)]
+pub struct Provider {
+    conventions: Conventions,
+    capabilities: Capabilities,
+    sessions: Mutex<HashMap<String, Arc<dyn SessionFs>>>,
+}
+
+impl Provider {
+    /// A provider that has no session yet. It spells paths by `conventions` and does what `capabilities` say.
+    pub fn new(conventions: Conventions, capabilities: Capabilities) -> Self {
+        Self { conventions, capabilities, sessions: Mutex::default() }
+    }
+
+    /// Keeps a session in a store from now on. The wire knows no links: a host that must not be led out of a folder by
+    /// them gets a store [`without_links`](SessionFs::without_links).
+    pub fn add(&self, session: impl Into<String>, store: Arc<dyn SessionFs>) {
+        self.sessions().insert(session.into(), store);
+    }
+
+    /// Serves a session no longer. Calls that have begun go on.
+    pub fn remove(&self, session: &str) {
+        self.sessions().remove(session);
+    }
+
+    /// What a call gives. One that cannot be understood, or is about a session that is not kept here, fails alone.
+    pub async fn answer(&self, method: &str, params: Value) -> std::result::Result<Value, CallError> {
+        let known = Method::named(method).filter(|method| {
+            let is_binary = matches!(method, Method::ReadFileBytes | Method::WriteFileBytes);
+            !is_binary || self.capabilities.binary
+        });
+        match known {
+            Some(method) => self.known(method, params).await,
+            None => Err(refused(METHOD_NOT_FOUND, format!("Unhandled method {method}"))),
+        }
+    }
+
+    async fn known(&self, method: Method, params: Value) -> std::result::Result<Value, CallError> {
+        match method {
+            Method::ReadFile => {
+                let (store, path) = self.path_of(params)?;
+                read(async { read_text(&store, &path?).await }.await)
+            }
+            Method::ReadFileBytes => {
+                let (store, path) = self.path_of(params)?;
+                read(async { read_bytes(&store, &path?).await.map(|bytes| STANDARD.encode(bytes)) }.await)
+            }
+            Method::WriteFile => {
+                let params: WriteParams = parsed(params)?;
+                let (store, path) = self.find(&params.session_id, &params.path)?;
+                done(async { store.write_text(&path?, &params.content).await }.await)
+            }
+            Method::WriteFileBytes => {
+                let params: WriteParams = parsed(params)?;
+                let (store, path) = self.find(&params.session_id, &params.path)?;
+                done(async { write_bytes(&store, &path?, &params.content).await }.await)
+            }
+            Method::AppendFile => {
+                let params: WriteParams = parsed(params)?;
+                let (store, path) = self.find(&params.session_id, &params.path)?;
+                done(async { store.append_text(&path?, &params.content).await }.await)
+            }
+            Method::Exists => {
+                let (store, path) = self.path_of(params)?;
+                let exists = async { store.exists(&path?).await }.await;
+                written(&ExistsResult { exists: exists.unwrap_or(false) })
+            }
+            Method::Stat => {
+                let (store, path) = self.path_of(params)?;
+                written(&stat_result(async { store.stat(&path?).await }.await))
+            }
+            Method::Mkdir => {
+                let params: MkdirParams = parsed(params)?;
+                let (store, path) = self.find(&params.session_id, &params.path)?;
+                let recursive = params.recursive.unwrap_or(false);
+                done(
+                    async { if recursive { store.mkdir(&path?).await } else { mkdir_one(&store, &path?).await } }.await,
+                )
+            }
+            Method::Readdir => {
+                let (store, path) = self.path_of(params)?;
+                let (entries, error) = split(async { store.readdir(&path?).await }.await);
+                written(&ReaddirResult { entries, error })
+            }
+            Method::ReaddirWithTypes => {
+                let (store, path) = self.path_of(params)?;
+                let (entries, error) = split(async { store.readdir_with_types(&path?).await }.await);
+                written(&ReaddirWithTypesResult { entries: entries.into_iter().map(wire_entry).collect(), error })
+            }
+            Method::Rm => {
+                let params: RmParams = parsed(params)?;
+                let (store, path) = self.find(&params.session_id, &params.path)?;
+                let what = if params.recursive.unwrap_or(false) { Removal::Everything } else { Removal::One };
+                match async { store.rm(&path?, what).await }.await {
+                    Err(FsError::NotFound { .. }) if params.force.unwrap_or(false) => done(Ok(())),
+                    result => done(result),
+                }
+            }
+            Method::Rename => {
+                let params: RenameParams = parsed(params)?;
+                let (store, source) = self.find(&params.session_id, &params.src)?;
+                let target = self.path(&params.dest);
+                done(async { store.rename(&source?, &target?).await }.await)
+            }
+        }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn SessionFs>>> {
+        // No step under this lock can panic half way.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path_of(&self, params: Value) -> std::result::Result<(Arc<dyn SessionFs>, Result<String>), CallError> {
+        let params: PathParams = parsed(params)?;
+        self.find(&params.session_id, &params.path)
+    }
+
+    /// The store of a session, and a path in it. A bad path is an answer; a session that is not here is none.
+    fn find(&self, session: &str, path: &str) -> std::result::Result<(Arc<dyn SessionFs>, Result<String>), CallError> {
+        let store = self.sessions().get(session).cloned();
+        let store =
+            store.ok_or_else(|| refused(INTERNAL_ERROR, format!("No session found for sessionId: {session}")))?;
+        Ok((store, self.path(path)))
+    }
+
+    /// Where a host's path lies in a store.
+    fn path(&self, given: &str) -> Result<String> {
+        let Some(path) = self.conventions.parts(given) else {
+            return Err(FsError::Other { path: given.to_owned(), reason: "the path must be absolute".to_owned() });
+        };
+        let path = path.join("/");
+        parts(&path).map_err(|error| error.at(given))?;
+        Ok(path)
+    }
+}
+
+fn refused(code: i64, message: String) -> CallError {
+    CallError::Refused { code, message }
+}
+
+fn parsed<T: DeserializeOwned>(params: Value) -> std::result::Result<T, CallError> {
+    serde_json::from_value(params).map_err(|error| refused(INVALID_PARAMS, format!("Invalid params: {error}")))
+}
+
+fn written<T: Serialize>(result: &T) -> std::result::Result<Value, CallError> {
+    serde_json::to_value(result).map_err(|error| refused(INTERNAL_ERROR, error.to_string()))
+}
+
+/// The result of what has none: nothing, or what went wrong.
+fn done(result: Result<()>) -> std::result::Result<Value, CallError> {
+    match result {
+        Ok(()) => Ok(Value::Null),
+        Err(error) => written(&wire_error(&error)),
+    }
+}
+
+fn read(result: Result<String>) -> std::result::Result<Value, CallError> {
+    let (content, error) = split(result);
+    written(&ReadResult { content, error })
+}
+
+/// A value, or an empty one beside what went wrong.
+fn split<T: Default>(result: Result<T>) -> (T, Option<WireError>) {
+    match result {
+        Ok(value) => (value, None),
+        Err(error) => (T::default(), Some(wire_error(&error))),
+    }
+}
+
+fn wire_error(error: &FsError) -> WireError {
+    let code = match error {
+        FsError::NotFound { .. } => WireCode::NotFound,
+        _ => WireCode::Unknown,
+    };
+    WireError { code, message: Some(error.to_string()) }
+}
+
+async fn read_text(store: &Arc<dyn SessionFs>, path: &str) -> Result<String> {
+    let bytes = read_bytes(store, path).await?;
+    String::from_utf8(bytes).map_err(|_| FsError::NotText { path: path.to_owned() })
+}
+
+async fn read_bytes(store: &Arc<dyn SessionFs>, path: &str) -> Result<Vec<u8>> {
+    // Looked at first, so that nobody makes us hold a file that could not be sent.
+    if store.stat(path).await?.size > MAX_FILE {
+        return Err(FsError::TooLarge { path: path.to_owned(), limit: MAX_FILE });
+    }
+    store.read_file(path).await
+}
+
+async fn write_bytes(store: &Arc<dyn SessionFs>, path: &str, content: &str) -> Result<()> {
+    let bytes = STANDARD.decode(content);
+    let reason = |error: base64::DecodeError| format!("its content is not base64: {error}");
+    store
+        .write_file(path, &bytes.map_err(|error| FsError::Other { path: path.to_owned(), reason: reason(error) })?)
+        .await
+}
+
+/// Makes a folder in one that is there.
+async fn mkdir_one(store: &Arc<dyn SessionFs>, path: &str) -> Result<()> {
+    if store.exists(path).await? {
+        return Err(FsError::AlreadyExists { path: path.to_owned() });
+    }
+    if let Some((above, _)) = path.rsplit_once('/') {
+        store.stat(above).await.map_err(|error| error.at(path))?;
+    }
+    store.mkdir(path).await
+}
+
+fn stat_result(stat: Result<Stat>) -> StatResult {
+    let time = |time| jiff::Timestamp::try_from(time).map_or_else(|_| EPOCH.to_owned(), |time| format!("{time:.3}"));
+    let unknown = SystemTime::UNIX_EPOCH;
+    let nothing = Stat { kind: Kind::Other, size: 0, modified: unknown, created: unknown };
+    let (stat, error) = match stat {
+        Ok(stat) => (stat, None),
+        Err(error) => (nothing, Some(wire_error(&error))),
+    };
+    StatResult {
+        is_file: stat.kind == Kind::File,
+        is_directory: stat.kind == Kind::Folder,
+        size: stat.size,
+        mtime: time(stat.modified),
+        birthtime: time(stat.created),
+        error,
+    }
+}
+
+/// For times that a date cannot say.
+const EPOCH: &str = "1970-01-01T00:00:00.000Z";
+
+fn wire_entry(entry: DirEntry) -> WireEntry {
+    let kind = match entry.kind {
+        Kind::Folder => WireKind::Directory,
+        // The wire has no third kind; what is no folder cannot be entered.
+        Kind::File | Kind::Other => WireKind::File,
+    };
+    WireEntry { name: entry.name, kind }
+}

@@ -1,0 +1,288 @@
+//! What changes something at the provider.
+//!
+//! Each change runs in a task of its own, which holds the file's lock until the provider has answered. So a caller that
+//! is told that it took too long, or that was dropped, leaves no call behind that the next one could overtake.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::wire::{
+    FILE_MODE, FOLDER_MODE, Method, MkdirParams, ReaddirWithTypesResult, RenameParams, RmParams, WriteParams,
+};
+use super::{RpcFs, failed, wire};
+use crate::path::file_parts;
+use crate::{FsError, Held, Kind, Removal, Result, SessionFs};
+
+impl RpcFs {
+    /// Makes a file hold these bytes.
+    pub(super) async fn replace(&self, path: &str, bytes: Vec<u8>) -> Result<()> {
+        self.file_location(path)?;
+        let (fs, at) = (self.clone(), path.to_owned());
+        self.change(path, async move { fs.put(&at, bytes).await }).await
+    }
+
+    /// Adds bytes to the end of a file.
+    pub(super) async fn append(&self, path: &str, bytes: Vec<u8>) -> Result<()> {
+        let location = self.file_location(path)?;
+        let (fs, at) = (self.clone(), path.to_owned());
+        self.change(path, async move {
+            let bytes = match String::from_utf8(bytes) {
+                Ok(content) => {
+                    let params = fs.write_params(&location, content);
+                    let done = fs.act(Method::AppendFile, &params, &at).await;
+                    return fs.explained(done).await;
+                }
+                Err(error) => error.into_bytes(),
+            };
+            if !fs.is_binary() {
+                return Err(FsError::NotText { path: at });
+            }
+            // The wire cannot append bytes.
+            let mut whole = match fs.fetch(&at).await {
+                Err(FsError::NotFound { .. }) => Vec::new(),
+                read => read?,
+            };
+            whole.extend_from_slice(&bytes);
+            fs.put(&at, whole).await
+        })
+        .await
+    }
+
+    /// Cuts a file.
+    pub(super) async fn cut(&self, path: &str, length: u64) -> Result<()> {
+        self.file_location(path)?;
+        let (fs, at) = (self.clone(), path.to_owned());
+        self.change(path, async move {
+            let mut whole = fs.fetch(&at).await?;
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            if whole.len() <= length {
+                return Ok(());
+            }
+            whole.truncate(length);
+            fs.put(&at, whole).await
+        })
+        .await
+    }
+
+    pub(super) async fn make_folder(&self, path: &str) -> Result<()> {
+        let location = self.location(path)?;
+        let (fs, at) = (self.clone(), path.to_owned());
+        self.change(path, async move {
+            let done = fs.mkdir_at(&location, &at).await;
+            match done {
+                Err(error @ FsError::Other { .. }) => match fs.look(&at).await {
+                    Ok(stat) if stat.kind == Kind::Folder => Ok(()),
+                    Ok(_) => Err(FsError::AlreadyExists { path: at }),
+                    Err(_) => Err(fs.why(error).await),
+                },
+                done => done,
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn remove(&self, path: &str, what: Removal) -> Result<()> {
+        let location = self.file_location(path)?;
+        let (fs, at) = (self.clone(), path.to_owned());
+        self.change(path, async move {
+            let recursive = match what {
+                Removal::Everything => true,
+                // On the wire only a recursive removal takes folders.
+                Removal::One => match fs.look(&at).await {
+                    Ok(stat) if stat.kind == Kind::Folder => {
+                        let params = fs.params(&location);
+                        let inside: ReaddirWithTypesResult = fs.call(Method::ReaddirWithTypes, &params, &at).await?;
+                        if let Some(error) = inside.error {
+                            return Err(failed(error, &at));
+                        }
+                        if !inside.entries.is_empty() {
+                            return Err(FsError::NotEmpty { path: at });
+                        }
+                        true
+                    }
+                    Ok(_) => false,
+                    Err(error) => return Err(fs.why(error).await),
+                },
+            };
+            let session_id = fs.shared.session.clone();
+            let params = RmParams { session_id, path: location, recursive: Some(recursive), force: Some(false) };
+            match fs.act(Method::Rm, &params, &at).await {
+                Err(error) => Err(fs.why_not_there(error).await),
+                done => done,
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn rename_to(&self, from: &str, to: &str) -> Result<()> {
+        let (source, target) = (self.file_location(from)?, self.file_location(to)?);
+        let (fs, at, to) = (self.clone(), from.to_owned(), to.to_owned());
+        // Both files are held, always in the same order, so that no two renames wait for each other.
+        let (first, second) = (self.lock_key(from)?, self.lock_key(&to)?);
+        let (first, second) = if first <= second { (first, second) } else { (second, first) };
+        let one = self.held(from, &first).await?;
+        let other = if first == second { None } else { Some(self.held(from, &second).await?) };
+        self.run(from, async move {
+            let _held = (one, other);
+            if source == target {
+                let found = fs.look(&at).await;
+                return fs.explained(found).await.map(|_| ());
+            }
+            let renamed = fs.act(Method::Rename, &fs.rename_params(&source, &target), &at).await;
+            fs.forget(&source);
+            fs.forget(&target);
+            match renamed {
+                Err(error @ FsError::Other { .. }) => Err(fs.why_not_renamed(error, &to).await),
+                done => done,
+            }
+        })
+        .await
+    }
+
+    /// Waits for a file's lock, then changes the file.
+    async fn change<T, W>(&self, path: &str, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T>> + Send + 'static,
+    {
+        let held = self.held(path, &self.lock_key(path)?).await?;
+        let (fs, location) = (self.clone(), self.location(path)?);
+        self.run(path, async move {
+            let done = work.await;
+            fs.forget(&location);
+            drop(held);
+            done
+        })
+        .await
+    }
+
+    async fn held(&self, path: &str, key: &str) -> Result<Held> {
+        self.in_time(path, async { Ok(self.remote().locks.hold(key).await) }).await
+    }
+
+    /// Runs a change to its end, whoever still waits for it.
+    async fn run<T, W>(&self, path: &str, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T>> + Send + 'static,
+    {
+        // Taken before the task is made: what nobody waits for any more is bounded as well.
+        let turn = self.in_time(path, self.remote().turn(path)).await?;
+        let task = tokio::spawn(async move {
+            let done = work.await;
+            drop(turn);
+            done
+        });
+        self.in_time(path, async {
+            match task.await {
+                Ok(done) => done,
+                Err(error) => Err(FsError::Other { path: path.to_owned(), reason: error.to_string() }),
+            }
+        })
+        .await
+    }
+
+    /// Writes a file beside the one that is meant, and gives it its name.
+    async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<()> {
+        let limit = self.remote().limits.file;
+        if bytes.len() as u64 > limit {
+            return Err(FsError::TooLarge { path: path.to_owned(), limit });
+        }
+        let (method, content) = match String::from_utf8(bytes) {
+            Ok(text) => (Method::WriteFile, text),
+            Err(error) if self.is_binary() => (Method::WriteFileBytes, STANDARD.encode(error.as_bytes())),
+            Err(_) => return Err(FsError::NotText { path: path.to_owned() }),
+        };
+        let location = self.file_location(path)?;
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside = self.join(&[&self.location(folder)?, &temporary_name(path)?]);
+        let params = self.write_params(&beside, content);
+        match self.act(method, &params, path).await {
+            Err(FsError::NotFound { .. }) => {
+                let made = self.mkdir_at(&self.location(folder)?, path).await;
+                self.explained(made).await?;
+                self.act(method, &params, path).await?;
+            }
+            done => self.explained(done).await?,
+        }
+        let renamed = self.act(Method::Rename, &self.rename_params(&beside, &location), path).await;
+        if let Err(error) = renamed {
+            let session_id = self.shared.session.clone();
+            let params = RmParams { session_id, path: beside, recursive: Some(false), force: Some(true) };
+            // The rename's own error is the one to tell.
+            self.act(Method::Rm, &params, path).await.ok();
+            return Err(self.why(error).await);
+        }
+        Ok(())
+    }
+
+    async fn mkdir_at(&self, location: &str, path: &str) -> Result<()> {
+        let session_id = self.shared.session.clone();
+        let (recursive, mode) = (Some(true), Some(FOLDER_MODE));
+        let params = MkdirParams { session_id, path: location.to_owned(), recursive, mode };
+        self.act(Method::Mkdir, &params, path).await
+    }
+
+    /// A call that has no result: nothing where it was done, else what went wrong.
+    async fn act<P: Serialize>(&self, method: Method, params: &P, path: &str) -> Result<()> {
+        match self.call::<_, Value>(method, params, path).await? {
+            Value::Object(error) if error.contains_key("code") => {
+                let error: wire::WireError = serde_json::from_value(Value::Object(error))
+                    .map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?;
+                Err(failed(error, path))
+            }
+            // Some answer with an empty object, some with nothing.
+            _ => Ok(()),
+        }
+    }
+
+    async fn explained<T>(&self, done: Result<T>) -> Result<T> {
+        match done {
+            Err(error) => Err(self.why(error).await),
+            done => done,
+        }
+    }
+
+    /// Why something did not get a name.
+    async fn why_not_renamed(&self, error: FsError, to: &str) -> FsError {
+        let path = error.path().to_owned();
+        let Ok(source) = self.look(&path).await else { return self.why_not_there(error).await };
+        if self.is_blocked(to).await {
+            return FsError::NotADirectory { path };
+        }
+        if to.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/')) {
+            // A folder cannot be moved into itself, and there is no code for that.
+            return error;
+        }
+        if path.strip_prefix(to).is_some_and(|rest| rest.starts_with('/')) {
+            return FsError::NotEmpty { path };
+        }
+        match (source.kind, self.look(to).await.map(|target| target.kind)) {
+            (Kind::File | Kind::Other, Ok(Kind::Folder)) => FsError::IsADirectory { path },
+            (Kind::Folder, Ok(Kind::File | Kind::Other)) => FsError::NotADirectory { path },
+            (Kind::Folder, Ok(Kind::Folder)) => FsError::NotEmpty { path },
+            (Kind::File | Kind::Other, Ok(Kind::File | Kind::Other)) | (_, Err(_)) => error,
+        }
+    }
+
+    fn write_params(&self, location: &str, content: String) -> WriteParams {
+        let session_id = self.shared.session.clone();
+        WriteParams { session_id, path: location.to_owned(), content, mode: Some(FILE_MODE) }
+    }
+
+    fn rename_params(&self, source: &str, target: &str) -> RenameParams {
+        RenameParams { session_id: self.shared.session.clone(), src: source.to_owned(), dest: target.to_owned() }
+    }
+}
+
+/// A name that nobody else has, for a file that gets another one at once.
+fn temporary_name(path: &str) -> Result<String> {
+    file_parts(path)?;
+    let mut random = [0; 16];
+    match getrandom::fill(&mut random) {
+        Ok(()) => Ok(format!("grove-{}.tmp", hex::encode(random))),
+        Err(error) => Err(FsError::Other { path: path.to_owned(), reason: format!("no random numbers: {error}") }),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a provider says of itself when it offers to keep sessions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Conventions;
+
+/// The params of `sessionFs.setProvider`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderConfig {
+    /// Where a session works that was not told where.
+    pub initial_cwd: String,
+    /// The folder of a session, in the names of that session.
+    pub session_state_path: String,
+    pub conventions: Conventions,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+/// What a provider can do beside text files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Capabilities {
+    /// Files of any bytes.
+    pub binary: bool,
+    /// A database for each session.
+    pub sqlite: bool,
+}
+
+/// Why a provider is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadProvider {
+    #[error("initialCwd must be absolute by the provider's conventions ({conventions:?}), and {path:?} is not")]
+    InitialCwd { path: String, conventions: Conventions },
+    #[error("sessionStatePath must be absolute by the provider's conventions ({conventions:?}), and {path:?} is not")]
+    SessionStatePath { path: String, conventions: Conventions },
+}
+
+impl ProviderConfig {
+    /// Whether sessions can be kept there.
+    pub fn check(&self) -> Result<(), BadProvider> {
+        let conventions = self.conventions;
+        let relative = |path: &String| (!conventions.is_absolute(path)).then(|| path.clone());
+        if let Some(path) = relative(&self.initial_cwd) {
+            return Err(BadProvider::InitialCwd { path, conventions });
+        }
+        if let Some(path) = relative(&self.session_state_path) {
+            return Err(BadProvider::SessionStatePath { path, conventions });
+        }
+        Ok(())
+    }
+}

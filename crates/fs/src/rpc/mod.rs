@@ -1,0 +1,393 @@
+//! The storage of a session at a provider: a program at the other end of a connection.
+//!
+//! The wire has whole files, two error codes, and nothing else: no ranges, no truncation, no promise that a file is
+//! replaced whole. What the trait asks is built from that:
+//!
+//! - A file is replaced by writing another one beside it and renaming it.
+//! - A range is cut out of the whole file, which is remembered while the provider says that it has not changed.
+//! - Truncating, and appending what is no text, reads the file and replaces it.
+//! - Where a call failed and the provider did not say why, it is asked what lies there, so that the error is the same as
+//!   on every backend.
+//!
+//! Whoever changes a file holds its lock until the provider has answered, also when the caller was told that it took too
+//! long, or went away: a change can never overtake another one of the same file. Nothing is ever sent twice.
+
+mod change;
+mod config;
+mod remote;
+pub mod wire;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use self::wire::{
+    ExistsResult, Method, PathParams, ReadResult, ReaddirWithTypesResult, StatResult, WireCode, WireKind,
+};
+pub use config::{BadProvider, Capabilities, ProviderConfig};
+pub use remote::{CallError, Limits, Remote, RemoteCalls};
+
+use crate::lines::Whole;
+use crate::names::windows;
+use crate::path::{file_parts, is_part, parts};
+use crate::{Backend, BadPath, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+
+/// The files of one session at a provider. A clone is another handle on the same session.
+///
+/// It needs a tokio runtime with time.
+#[derive(Clone, Debug)]
+pub struct RpcFs {
+    shared: Arc<Shared>,
+    /// Where its paths begin, in the provider's spelling.
+    root: Arc<str>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    remote: Arc<Remote>,
+    session: String,
+    config: ProviderConfig,
+    /// The file that was last read in ranges.
+    remembered: Mutex<Option<Remembered>>,
+}
+
+#[derive(Clone, Debug)]
+struct Remembered {
+    location: String,
+    /// What the provider said of the file when it was read.
+    stat: Stat,
+    bytes: Arc<[u8]>,
+}
+
+impl RpcFs {
+    /// The files of a session at a provider.
+    pub fn new(
+        remote: Arc<Remote>,
+        session: impl Into<String>,
+        config: ProviderConfig,
+    ) -> std::result::Result<Self, BadProvider> {
+        config.check()?;
+        let root = config.session_state_path.as_str().into();
+        let shared = Shared { remote, session: session.into(), config, remembered: Mutex::default() };
+        Ok(Self { shared: Arc::new(shared), root })
+    }
+
+    /// What the provider can do beside text files.
+    pub fn capabilities(&self) -> Capabilities {
+        self.shared.config.capabilities
+    }
+
+    fn is_binary(&self) -> bool {
+        self.capabilities().binary
+    }
+
+    fn remote(&self) -> &Remote {
+        &self.shared.remote
+    }
+
+    /// The location of a path that is not the root.
+    fn file_location(&self, path: &str) -> Result<String> {
+        file_parts(path)?;
+        self.location(path)
+    }
+
+    fn params(&self, location: &str) -> PathParams {
+        PathParams { session_id: self.shared.session.clone(), path: location.to_owned() }
+    }
+
+    async fn call<P: Serialize, R: DeserializeOwned>(&self, method: Method, params: &P, path: &str) -> Result<R> {
+        self.remote().call(method, params, path).await
+    }
+
+    /// Reads something, when it is its turn, and drops it when it took too long.
+    async fn reading<T: Send>(&self, path: &str, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        self.in_time(path, async {
+            let _turn = self.remote().turn(path).await?;
+            work.await
+        })
+        .await
+    }
+
+    /// Gives something its time.
+    async fn in_time<T>(&self, path: &str, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        let limit = self.remote().limits.time;
+        match tokio::time::timeout(limit, work).await {
+            Ok(result) => result,
+            Err(_) => Err(FsError::TimedOut { path: path.to_owned(), limit }),
+        }
+    }
+
+    /// What the provider says of a path.
+    async fn look(&self, path: &str) -> Result<Stat> {
+        let found: StatResult = self.call(Method::Stat, &self.params(&self.location(path)?), path).await?;
+        if let Some(error) = found.error {
+            return Err(failed(error, path));
+        }
+        let kind = match (found.is_file, found.is_directory) {
+            (true, _) => Kind::File,
+            (false, true) => Kind::Folder,
+            (false, false) => Kind::Other,
+        };
+        let time = |text: &str| {
+            let time = text.parse::<jiff::Timestamp>().map(SystemTime::from);
+            time.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })
+        };
+        let size = if kind == Kind::Folder { 0 } else { found.size };
+        Ok(Stat { kind, size, modified: time(&found.mtime)?, created: time(&found.birthtime)? })
+    }
+
+    /// Why a call about a file failed of which the provider only said that it did. Where it cannot be found out, that is
+    /// what is told.
+    async fn why(&self, error: FsError) -> FsError {
+        let FsError::Other { path, .. } = &error else { return error };
+        match self.look(path).await {
+            Ok(stat) if stat.kind == Kind::Folder => FsError::IsADirectory { path: path.clone() },
+            // It is there, and something else is wrong with it.
+            Ok(_) => error,
+            Err(_) => self.why_not_there(error).await,
+        }
+    }
+
+    /// The same about a path where nothing was found: a file may stand in its way.
+    async fn why_not_there(&self, error: FsError) -> FsError {
+        let FsError::Other { path, .. } = &error else { return error };
+        if self.is_blocked(path).await { FsError::NotADirectory { path: path.clone() } } else { error }
+    }
+
+    /// Whether something that is no folder stands in the way to a path.
+    async fn is_blocked(&self, path: &str) -> bool {
+        for (end, _) in path.match_indices('/') {
+            match self.look(&path[..end]).await {
+                Ok(stat) if stat.kind == Kind::Folder => {}
+                Ok(_) => return true,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// All bytes of a file, in no time limit of its own.
+    async fn fetch(&self, path: &str) -> Result<Vec<u8>> {
+        let params = self.params(&self.file_location(path)?);
+        let limit = self.remote().limits.file;
+        let stat = match self.look(path).await {
+            Ok(stat) => stat,
+            Err(error) => return Err(self.why(error).await),
+        };
+        match stat.kind {
+            Kind::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
+            // The wire takes files whole: better to refuse one than to choke on it.
+            Kind::File | Kind::Other if stat.size > limit => {
+                return Err(FsError::TooLarge { path: path.to_owned(), limit });
+            }
+            Kind::File | Kind::Other => {}
+        }
+        let method = if self.is_binary() { Method::ReadFileBytes } else { Method::ReadFile };
+        let read: ReadResult = self.call(method, &params, path).await?;
+        if let Some(error) = read.error {
+            return Err(self.why(failed(error, path)).await);
+        }
+        let bytes = if self.is_binary() {
+            let decoded = STANDARD.decode(read.content);
+            decoded.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?
+        } else if read.content.len() as u64 != stat.size && read.content.contains(char::REPLACEMENT_CHARACTER) {
+            // The provider made text of what is none. Nobody may take that for the file, and write it back.
+            return Err(FsError::NotText { path: path.to_owned() });
+        } else {
+            read.content.into_bytes()
+        };
+        if bytes.len() as u64 > limit {
+            return Err(FsError::TooLarge { path: path.to_owned(), limit });
+        }
+        Ok(bytes)
+    }
+
+    /// All bytes of a file, as remembered where the provider says that it has not changed.
+    async fn fetch_or_remember(&self, path: &str) -> Result<Arc<[u8]>> {
+        let location = self.file_location(path)?;
+        let stat = match self.look(path).await {
+            Ok(stat) => stat,
+            Err(error) => return Err(self.why(error).await),
+        };
+        let remembered = || self.shared.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = remembered().as_ref().filter(|known| known.location == location && known.stat == stat) {
+            return Ok(Arc::clone(&known.bytes));
+        }
+        let bytes: Arc<[u8]> = self.fetch(path).await?.into();
+        // A file that changed while it was read is not what was looked at.
+        if bytes.len() as u64 == stat.size {
+            *remembered() = Some(Remembered { location, stat, bytes: Arc::clone(&bytes) });
+        }
+        Ok(bytes)
+    }
+
+    /// Forgets what was remembered of a file, or of everything in a folder.
+    fn forget(&self, location: &str) {
+        let mut remembered = self.shared.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.as_ref().is_some_and(|known| known.location.starts_with(location)) {
+            *remembered = None;
+        }
+    }
+}
+
+/// What a provider said went wrong.
+fn failed(error: wire::WireError, path: &str) -> FsError {
+    let path = path.to_owned();
+    match error.code {
+        WireCode::NotFound => FsError::NotFound { path },
+        WireCode::Unknown => {
+            let reason = error.message.unwrap_or_else(|| "the provider did not say why".to_owned());
+            FsError::Other { path, reason: format!("the provider could not do it: {reason}") }
+        }
+    }
+}
+
+#[async_trait]
+impl SessionFs for RpcFs {
+    fn backend(&self) -> Backend {
+        Backend::Rpc
+    }
+
+    fn conventions(&self) -> Conventions {
+        self.shared.config.conventions
+    }
+
+    fn location(&self, path: &str) -> Result<String> {
+        let parts = parts(path)?;
+        if self.conventions() == Conventions::Windows {
+            if path.contains('\\') {
+                return Err(FsError::BadPath { path: path.to_owned(), reason: BadPath::Separator });
+            }
+            if let Some(reason) = parts.iter().find_map(|part| windows::fault(part)) {
+                return Err(FsError::BadName { path: path.to_owned(), reason });
+            }
+        }
+        Ok(self.join(&[&self.root, path]))
+    }
+
+    fn lock_key(&self, path: &str) -> Result<String> {
+        // Sessions of one provider have the same paths, and are not the same files.
+        Ok(format!("{}:{}", self.shared.session, self.location(path)?))
+    }
+
+    fn session_state_path(&self) -> Option<String> {
+        (*self.root == *self.shared.config.session_state_path).then(|| self.root.to_string())
+    }
+
+    fn initial_cwd(&self) -> Option<String> {
+        Some(self.shared.config.initial_cwd.clone())
+    }
+
+    fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
+        let temp = self.join(&[&self.shared.config.session_state_path, "temp"]);
+        Ok(Arc::new(Self { shared: Arc::clone(&self.shared), root: temp.into() }))
+    }
+
+    fn without_links(&self) -> Arc<dyn SessionFs> {
+        // The wire knows no links. What a path leads to there is the provider's to say.
+        Arc::new(self.clone())
+    }
+
+    async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
+        self.reading(path, self.fetch(path)).await
+    }
+
+    async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let bytes = self.reading(path, self.fetch_or_remember(path)).await?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(length).min(bytes.len());
+        Ok(bytes[start..end].to_vec())
+    }
+
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+        Ok(Lines::new(path, Whole::new(self.read_file(path).await?), longest))
+    }
+
+    async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.replace(path, bytes.to_vec()).await
+    }
+
+    async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.append(path, bytes.to_vec()).await
+    }
+
+    async fn sync(&self, path: &str) -> Result<()> {
+        // What the provider answered is where it wants it. Only that the file is there can be asked.
+        file_parts(path)?;
+        match self.stat(path).await?.kind {
+            Kind::Folder => Err(FsError::IsADirectory { path: path.to_owned() }),
+            Kind::File | Kind::Other => Ok(()),
+        }
+    }
+
+    async fn truncate(&self, path: &str, length: u64) -> Result<()> {
+        self.cut(path, length).await
+    }
+
+    async fn exists(&self, path: &str) -> Result<bool> {
+        let params = self.params(&self.location(path)?);
+        let found: ExistsResult = self.reading(path, self.call(Method::Exists, &params, path)).await?;
+        Ok(found.exists)
+    }
+
+    async fn stat(&self, path: &str) -> Result<Stat> {
+        self.reading(path, async {
+            match self.look(path).await {
+                Err(error) => Err(self.why(error).await),
+                found => found,
+            }
+        })
+        .await
+    }
+
+    async fn mkdir(&self, path: &str) -> Result<()> {
+        self.make_folder(path).await
+    }
+
+    async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
+        let params = self.params(&self.location(path)?);
+        let found = self.reading(path, async {
+            let found: ReaddirWithTypesResult = self.call(Method::ReaddirWithTypes, &params, path).await?;
+            let Some(error) = found.error else { return Ok(found.entries) };
+            match self.why(failed(error, path)).await {
+                // It is there and could not be listed: no folder.
+                error @ FsError::Other { .. } => match self.look(path).await {
+                    Ok(stat) if stat.kind != Kind::Folder => Err(FsError::NotADirectory { path: path.to_owned() }),
+                    Ok(_) | Err(_) => Err(error),
+                },
+                error => Err(error),
+            }
+        });
+        let found = found.await?;
+        let limit = self.remote().limits.entries;
+        if found.len() > limit {
+            return Err(FsError::TooLarge { path: path.to_owned(), limit: limit as u64 });
+        }
+        // A provider is not trusted to keep names in their folder.
+        let mut entries: Vec<DirEntry> = (found.into_iter().filter(|entry| is_part(&entry.name)))
+            .map(|entry| {
+                let kind = match entry.kind {
+                    WireKind::File => Kind::File,
+                    WireKind::Directory => Kind::Folder,
+                };
+                DirEntry { name: entry.name, kind }
+            })
+            .collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.dedup_by(|a, b| a.name == b.name);
+        Ok(entries)
+    }
+
+    async fn rm(&self, path: &str, what: Removal) -> Result<()> {
+        self.remove(path, what).await
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.rename_to(from, to).await
+    }
+}

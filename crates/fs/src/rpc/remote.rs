@@ -1,0 +1,94 @@
+//! The connection to a provider, as all its sessions share it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::wire::Method;
+use crate::{FsError, Locks, Result};
+
+/// Calls to the other end of a connection.
+#[async_trait]
+pub trait RemoteCalls: Debug + Send + Sync {
+    /// Sends a request and waits for its answer: the result, `null` where there was none. Dropping the future forgets
+    /// the answer.
+    async fn call(&self, method: &str, params: Value) -> std::result::Result<Value, CallError>;
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The other side answered with an error.
+    #[error("{message} ({code})")]
+    Refused { code: i64, message: String },
+    /// There is no connection, or it was lost before the answer came.
+    #[error("the provider is not connected")]
+    Disconnected,
+}
+
+/// How much is asked of a provider at once, and how long it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a caller waits for its turn, and then for what it asked. Then it is told.
+    pub time: Duration,
+    /// How many calls may wait for an answer, over all sessions. Past it callers wait for their turn, first come, first
+    /// served.
+    pub in_flight: usize,
+    /// The largest file that is read or rewritten, in bytes: the wire takes files whole.
+    pub file: u64,
+    /// The most names that a folder may have.
+    pub entries: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(30), in_flight: 32, file: 64 * 1024 * 1024, entries: 100_000 }
+    }
+}
+
+/// A provider at the other end of a connection.
+#[derive(Debug)]
+pub struct Remote {
+    calls: Arc<dyn RemoteCalls>,
+    pub(super) limits: Limits,
+    turns: Arc<Semaphore>,
+    /// By [`lock_key`](crate::SessionFs::lock_key): changes of one file happen one after the other.
+    pub(super) locks: Locks,
+}
+
+impl Remote {
+    pub fn new(calls: Arc<dyn RemoteCalls>, limits: Limits) -> Self {
+        let turns = Semaphore::new(limits.in_flight.clamp(1, Semaphore::MAX_PERMITS));
+        Self { calls, limits, turns: Arc::new(turns), locks: Locks::default() }
+    }
+
+    /// Waits for a turn. Who has it may make calls, one after the other, until it is dropped.
+    pub(super) async fn turn(&self, path: &str) -> Result<OwnedSemaphorePermit> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        turn.map_err(|_| FsError::Disconnected { path: path.to_owned() })
+    }
+
+    /// One call, by somebody who has a turn. It takes as long as it takes: who waits for it sets the time.
+    pub(super) async fn call<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &P,
+        path: &str,
+    ) -> Result<R> {
+        let bad = |error: serde_json::Error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() };
+        let params = serde_json::to_value(params).map_err(bad)?;
+        match self.calls.call(method.name(), params).await {
+            Ok(result) => serde_json::from_value(result).map_err(bad),
+            Err(CallError::Disconnected) => Err(FsError::Disconnected { path: path.to_owned() }),
+            Err(CallError::Refused { message, .. }) => {
+                Err(FsError::Other { path: path.to_owned(), reason: format!("the provider refused: {message}") })
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The calls between a host and a provider, as they look on the wire.
+//!
+//! Both sides use these types: the backend that calls, and the provider that answers.
+
+use serde::{Deserialize, Serialize};
+
+/// What a host asks of a provider. The names on the wire have `sessionFs.` before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    ReadFile,
+    ReadFileBytes,
+    WriteFile,
+    WriteFileBytes,
+    AppendFile,
+    Exists,
+    Stat,
+    Mkdir,
+    Readdir,
+    ReaddirWithTypes,
+    Rm,
+    Rename,
+}
+
+impl Method {
+    pub const ALL: [Method; 12] = [
+        Method::ReadFile,
+        Method::ReadFileBytes,
+        Method::WriteFile,
+        Method::WriteFileBytes,
+        Method::AppendFile,
+        Method::Exists,
+        Method::Stat,
+        Method::Mkdir,
+        Method::Readdir,
+        Method::ReaddirWithTypes,
+        Method::Rm,
+        Method::Rename,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::ReadFile => "sessionFs.readFile",
+            Method::ReadFileBytes => "sessionFs.readFileBytes",
+            Method::WriteFile => "sessionFs.writeFile",
+            Method::WriteFileBytes => "sessionFs.writeFileBytes",
+            Method::AppendFile => "sessionFs.appendFile",
+            Method::Exists => "sessionFs.exists",
+            Method::Stat => "sessionFs.stat",
+            Method::Mkdir => "sessionFs.mkdir",
+            Method::Readdir => "sessionFs.readdir",
+            Method::ReaddirWithTypes => "sessionFs.readdirWithTypes",
+            Method::Rm => "sessionFs.rm",
+            Method::Rename => "sessionFs.rename",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Method::ALL.into_iter().find(|method| method.name() == name)
+    }
+}
+
+/// The params of `readFile`, `readFileBytes`, `exists`, `stat`, `readdir` and `readdirWithTypes`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PathParams {
+    pub session_id: String,
+    pub path: String,
+}
+
+/// The params of `writeFile`, `writeFileBytes` and `appendFile`. Bytes are in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WriteParams {
+    pub session_id: String,
+    pub path: String,
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MkdirParams {
+    pub session_id: String,
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recursive: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RmParams {
+    pub session_id: String,
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recursive: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenameParams {
+    pub session_id: String,
+    pub src: String,
+    pub dest: String,
+}
+
+/// What went wrong, beside a result or in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireError {
+    pub code: WireCode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// There are only two codes. One that a newer provider invents means no more to us than `UNKNOWN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WireCode {
+    #[serde(rename = "ENOENT")]
+    NotFound,
+    #[serde(rename = "UNKNOWN", other)]
+    Unknown,
+}
+
+/// The result of `readFile` and `readFileBytes`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadResult {
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireError>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExistsResult {
+    pub exists: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatResult {
+    pub is_file: bool,
+    pub is_directory: bool,
+    pub size: u64,
+    pub mtime: String,
+    pub birthtime: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireError>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReaddirResult {
+    pub entries: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireError>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReaddirWithTypesResult {
+    pub entries: Vec<WireEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireError>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireEntry {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: WireKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WireKind {
+    File,
+    Directory,
+}
+
+/// The mode of a file on the wire: 0600.
+pub const FILE_MODE: u32 = 0o600;
+
+/// The mode of a folder on the wire: 0700.
+pub const FOLDER_MODE: u32 = 0o700;

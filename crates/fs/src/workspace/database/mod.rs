@@ -1,0 +1,148 @@
+//! `session.db`: what of a session is better kept in tables.
+//!
+//! [`Database`] is all that the rest asks of it. [`LocalDatabase`] is a SQLite file in a folder on this machine, and
+//! the only place that opens it; [`NoDatabase`] stands for stores that have none. A store that somebody else provides
+//! can bring its own.
+
+mod local;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use local::LocalDatabase;
+pub(crate) use local::Snapshot;
+
+use crate::FsError;
+
+/// The tables of one session. Every method may be called from several tasks at once.
+#[async_trait]
+pub trait Database: fmt::Debug + Send + Sync {
+    /// Whether there is a database already. Asking does not make one.
+    async fn exists(&self) -> Result<bool, DatabaseError>;
+
+    /// Does one thing. The database is made where it is missing.
+    async fn query(&self, statement: Statement) -> Result<Rows, DatabaseError>;
+
+    /// Does everything or nothing.
+    async fn transaction(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError>;
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    pub sql: String,
+    pub kind: StatementKind,
+    /// By their names in the statement, with or without the `:`, `@` or `$` before them.
+    pub parameters: BTreeMap<String, Cell>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// Any number of statements without parameters, and without rows in return.
+    Exec,
+    /// One statement that gives rows.
+    Query,
+    /// One statement that changes something.
+    Run,
+}
+
+/// What a statement gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Cell>>,
+    /// How many rows were changed.
+    pub changed: u64,
+    /// The id of the row that was put in last, by a statement that changes something.
+    pub last_row: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(String),
+    Blob(Vec<u8>),
+}
+
+/// Why a database did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseError {
+    #[error("the session's storage has no database: keep the session in a local folder, or do without")]
+    Unsupported,
+    #[error("the session's database is in use by somebody else: try again")]
+    Busy,
+    #[error("the statement took longer than {longest:?} and was stopped: ask for less")]
+    TooSlow { longest: Duration },
+    #[error("the statement gave more than {limit} {what}: ask for less, with LIMIT")]
+    TooMuch { limit: usize, what: &'static str },
+    #[error("there is no parameter {name:?} in the statement: leave it out, or correct its name")]
+    NoParameter { name: String },
+    #[error("the session's database has something unexpected in {place}: {found}")]
+    Unexpected { place: &'static str, found: String },
+    #[error("the session's database said: {reason}")]
+    Sql { reason: String },
+    #[error(transparent)]
+    Fs(#[from] FsError),
+}
+
+impl Statement {
+    pub fn exec(sql: impl Into<String>) -> Self {
+        Self { sql: sql.into(), kind: StatementKind::Exec, parameters: BTreeMap::new() }
+    }
+
+    pub fn query(sql: impl Into<String>) -> Self {
+        Self { sql: sql.into(), kind: StatementKind::Query, parameters: BTreeMap::new() }
+    }
+
+    pub fn run(sql: impl Into<String>) -> Self {
+        Self { sql: sql.into(), kind: StatementKind::Run, parameters: BTreeMap::new() }
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &str, cell: impl Into<Cell>) -> Self {
+        self.parameters.insert(name.to_owned(), cell.into());
+        self
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(number: i64) -> Self {
+        Cell::Integer(number)
+    }
+}
+
+impl From<Option<&str>> for Cell {
+    fn from(text: Option<&str>) -> Self {
+        text.map_or(Cell::Null, Cell::from)
+    }
+}
+
+/// The database of a session whose store has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoDatabase;
+
+#[async_trait]
+impl Database for NoDatabase {
+    async fn exists(&self) -> Result<bool, DatabaseError> {
+        Ok(false)
+    }
+
+    async fn query(&self, _: Statement) -> Result<Rows, DatabaseError> {
+        Err(DatabaseError::Unsupported)
+    }
+
+    async fn transaction(&self, _: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        Err(DatabaseError::Unsupported)
+    }
+}

@@ -1,0 +1,77 @@
+//! Pasted text and attachments that are too large for a message.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+
+use super::{Shelf, Workspace, WorkspaceError};
+use crate::SessionFs;
+
+/// What has more bytes than this goes to a file.
+pub const PASTE_LIMIT: usize = 64 * 1024;
+
+/// Where something pasted is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pasted {
+    /// In the message itself: it is small.
+    Inline,
+    /// In a file, to which the message refers.
+    Stored(StoredPaste),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPaste {
+    /// Below `files/`.
+    pub name: String,
+    pub size: usize,
+}
+
+/// What stands in the message instead of the bytes. Whoever knows how the backend spells paths puts it in full.
+impl fmt::Display for StoredPaste {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[pasted: {} bytes, in the session's file {}/{}]", self.size, Shelf::Files.folder(), self.name)
+    }
+}
+
+impl Workspace<'_> {
+    /// Puts pasted bytes into a file of the session, if there are more than `limit` of them. `extension` is a wish.
+    pub async fn paste(
+        &self,
+        bytes: &[u8],
+        extension: &str,
+        limit: usize,
+        at: Timestamp,
+    ) -> Result<Pasted, WorkspaceError> {
+        if bytes.len() <= limit {
+            return Ok(Pasted::Inline);
+        }
+        let extension = usable(extension);
+        let files = self.shelf(Shelf::Files)?;
+        loop {
+            let name = format!("paste-{}.{extension}", next_millisecond(at));
+            // It may be there from before the host was started, or before the clock was put back.
+            if !files.exists(&name).await? {
+                files.write_file(&name, bytes).await?;
+                return Ok(Pasted::Stored(StoredPaste { name, size: bytes.len() }));
+            }
+        }
+    }
+}
+
+/// The time in milliseconds, or the first one after it that was not given yet: two things may be pasted within one.
+fn next_millisecond(at: Timestamp) -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let now = u64::try_from(at.as_millisecond()).unwrap_or(0);
+    let next = |last: u64| Some(now.max(last.saturating_add(1)));
+    match LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+        Ok(last) | Err(last) => now.max(last.saturating_add(1)),
+    }
+}
+
+/// The extension that was wished for, if it is a plain one.
+fn usable(extension: &str) -> &str {
+    let extension = extension.strip_prefix('.').unwrap_or(extension);
+    let plain = (1..=16).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if plain { extension } else { "bin" }
+}

@@ -1,0 +1,735 @@
+//! Copies of sessions: whole and bounded, on every backend and between them, cut off anywhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use grove_fs::copy::{
+    Boundary, Comparison, CopyError, Copying, Difference, Extent, Fork, LONGEST_LINE, Line, LineFate, Lines, MovedPath,
+    Parts, Place, PlanThen, Purpose, Rewrite, Unchanged, compare, is_unfinished, settle,
+};
+use grove_fs::workspace::database::{Cell, Database, LocalDatabase, Statement};
+use grove_fs::workspace::{Field, Manifest, Todos, Workspace};
+use grove_fs::{Backend, Conventions, DirEntry, FsError, Kind, LocalFs, MemoryFs, Removal, Result, SessionFs, Stat};
+use proptest::prelude::*;
+
+use crate::database::todo;
+use crate::support::{Files, Subject, at_provider, backend, every_backend};
+use crate::workspace::{at, real_sessions};
+
+/// A store that fails for good after some changes, the last of which it does by half: a host that is killed.
+#[derive(Debug)]
+pub(crate) struct Failing {
+    store: Arc<dyn SessionFs>,
+    /// Shared with its views.
+    left: Arc<AtomicI64>,
+}
+
+impl Failing {
+    pub(crate) fn new(store: Arc<dyn SessionFs>) -> Self {
+        Self { store, left: Arc::new(AtomicI64::new(i64::MAX)) }
+    }
+
+    /// A view of it, which fails with it.
+    fn with(&self, store: Arc<dyn SessionFs>) -> Arc<dyn SessionFs> {
+        Arc::new(Self { store, left: Arc::clone(&self.left) })
+    }
+
+    pub(crate) fn fail_after(&self, changes: i64) {
+        self.left.store(changes, Ordering::SeqCst);
+    }
+
+    pub(crate) fn heal(&self) {
+        self.fail_after(i64::MAX);
+    }
+
+    fn change(&self, path: &str) -> Result<()> {
+        let left = self.left.fetch_sub(1, Ordering::SeqCst);
+        if left > 0 { Ok(()) } else { Err(FsError::NoSpace { path: path.to_owned() }) }
+    }
+}
+
+#[async_trait]
+impl SessionFs for Failing {
+    fn backend(&self) -> Backend {
+        self.store.backend()
+    }
+
+    fn conventions(&self) -> Conventions {
+        self.store.conventions()
+    }
+
+    fn location(&self, path: &str) -> Result<String> {
+        self.store.location(path)
+    }
+
+    fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
+        Ok(self.with(self.store.tmpdir()?))
+    }
+
+    fn without_links(&self) -> Arc<dyn SessionFs> {
+        self.with(self.store.without_links())
+    }
+
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<grove_fs::Lines> {
+        self.store.read_lines(path, longest).await
+    }
+
+    async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
+        self.store.read_file(path).await
+    }
+
+    async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.store.read_range(path, offset, length).await
+    }
+
+    async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.change(path)?;
+        self.store.write_file(path, bytes).await
+    }
+
+    async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        if let Err(error) = self.change(path) {
+            self.store.append_file(path, &bytes[..bytes.len() / 2]).await?;
+            return Err(error);
+        }
+        self.store.append_file(path, bytes).await
+    }
+
+    async fn sync(&self, path: &str) -> Result<()> {
+        self.change(path)?;
+        self.store.sync(path).await
+    }
+
+    async fn truncate(&self, path: &str, length: u64) -> Result<()> {
+        self.change(path)?;
+        self.store.truncate(path, length).await
+    }
+
+    async fn stat(&self, path: &str) -> Result<Stat> {
+        self.store.stat(path).await
+    }
+
+    async fn mkdir(&self, path: &str) -> Result<()> {
+        self.change(path)?;
+        self.store.mkdir(path).await
+    }
+
+    async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
+        self.store.readdir_with_types(path).await
+    }
+
+    async fn rm(&self, path: &str, what: Removal) -> Result<()> {
+        self.change(path)?;
+        self.store.rm(path, what).await
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.change(from)?;
+        self.store.rename(from, to).await
+    }
+}
+
+/// Everything below a folder.
+async fn files(store: &dyn SessionFs, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![String::new()];
+    while let Some(below) = folders.pop() {
+        for entry in store.readdir_with_types(format!("{folder}/{below}").trim_end_matches('/')).await.unwrap() {
+            let path = format!("{below}{}", entry.name);
+            match entry.kind {
+                Kind::Folder => folders.push(format!("{path}/")),
+                _ => drop(found.insert(path.clone(), store.read_file(&format!("{folder}/{path}")).await.unwrap())),
+            }
+        }
+    }
+    found
+}
+
+const SESSION: &[(&str, &str)] = &[
+    ("events.jsonl", "{\"type\":\"session\",\"id\":\"s1\"}\n{\"n\":1}\n{\"n\":2}\n"),
+    ("chats/c1/events.jsonl", "{\"type\":\"session\",\"id\":\"c1\"}\n{\"n\":3}"),
+    ("chats/c1/events.idx", "index"),
+    ("events.idx", "index"),
+    ("session.json", "{}"),
+    ("plan.md", "# Plan"),
+    ("content/abc", "body"),
+    ("files/a", "first"),
+    ("files/deep/b", "second"),
+    ("research/r", "third"),
+    ("temp/1-output.txt", "gone"),
+    ("inuse.7.lock", "7"),
+];
+
+async fn write_session(store: &dyn SessionFs, folder: &str) {
+    let workspace = Workspace::of(store, Some(folder)).unwrap();
+    let mut manifest = Manifest::parse("id: s1\ncwd: /w\nname: hello\nmc_task_id: t\nother: kept\n").unwrap();
+    manifest.set(Field::CreatedAt, grove_fs::workspace::Value::Time(at(1)));
+    workspace.create(&manifest).await.unwrap();
+    let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    for (path, text) in SESSION {
+        store.write_file(&format!("{prefix}{path}"), text.as_bytes()).await.unwrap();
+    }
+    for title in ["One", "Two"] {
+        workspace.add_checkpoint(title, &format!("summary {title}"), at(2)).await.unwrap();
+    }
+}
+
+fn place<'a>(store: &'a dyn SessionFs, folder: &'a str) -> Place<'a> {
+    Place { store, folder, database: None }
+}
+
+fn fork(boundary: Option<Boundary>) -> Fork {
+    Fork { id: "s2".into(), name: None, at: at(1_800_000_000_000), parts: Parts::All, logs: BTreeMap::new(), boundary }
+}
+
+fn text<'a>(files: &'a BTreeMap<String, Vec<u8>>, path: &str) -> &'a str {
+    std::str::from_utf8(&files[path]).unwrap()
+}
+
+#[tokio::test]
+async fn a_moved_session_is_the_same_byte_for_byte() {
+    for Subject { name: from_name, store: from, .. } in every_backend() {
+        write_session(&*from, "session-state/s1").await;
+        for Subject { name: to_name, store: to, .. } in every_backend() {
+            let (from, to) = (place(&*from, "session-state/s1"), place(&*to, "elsewhere/s1"));
+            let copied = Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+            let Comparison::Same { files: same, .. } = compare(&from, &to).await.unwrap() else { panic!() };
+            assert_eq!((same, copied.files), (14, 14), "{from_name} {to_name}");
+            settle(to.store, to.folder).await.unwrap();
+            let mut expected = files(from.store, from.folder).await;
+            expected.retain(|path, _| !path.starts_with("temp/") && !path.starts_with("inuse."));
+            assert_eq!(files(to.store, to.folder).await, expected, "{from_name} {to_name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn real_sessions_are_moved_between_backends() {
+    for folder in real_sessions() {
+        let (root, name) = (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap());
+        let real = LocalFs::new(root);
+        let memory = MemoryFs::default();
+        let provider = at_provider(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Bytes);
+        let local = tempfile::tempdir().unwrap();
+        let back = LocalFs::new(local.path());
+        let places = [place(&real, name), place(&memory, "s"), place(&provider, "s"), place(&back, "s")];
+        for step in places.windows(2) {
+            Copying { from: step[0], to: step[1], purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+            let Comparison::Same { files, bytes } = compare(&places[0], &step[1]).await.unwrap() else {
+                panic!("{name}: {step:?}")
+            };
+            assert!(files >= 2 && bytes > 100, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_went_through_every_backend_is_the_same() {
+    let mut last: Option<Subject> = None;
+    let first = MemoryFs::default();
+    write_session(&first, "s1").await;
+    let session = "\u{1f332} one\r\ntwo\0".repeat(200_000);
+    first.write_file("s1/files/large.txt", session.as_bytes()).await.unwrap();
+    let mut expected = files(&first, "s1").await;
+    expected.retain(|path, _| !path.starts_with("temp/") && !path.starts_with("inuse."));
+    // From each to the next one: local, memory and providers of each kind.
+    for subject in every_backend() {
+        let from = last.as_ref().map_or(&first as &dyn SessionFs, |subject| &*subject.store);
+        let (from, to) = (place(from, "s1"), place(&*subject.store, "s1"));
+        Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+        assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 15, .. }), "{}", subject.name);
+        settle(to.store, to.folder).await.unwrap();
+        assert!(files(to.store, to.folder).await == expected, "{}", subject.name);
+        last = Some(subject);
+    }
+}
+
+#[tokio::test]
+async fn a_fork_begins_with_what_its_source_has() {
+    for Subject { name: from_name, store: from, .. } in every_backend() {
+        write_session(&*from, "s1").await;
+        for Subject { name: to_name, store: to, .. } in every_backend() {
+            let copying =
+                Copying { from: place(&*from, "s1"), to: place(&*to, "s2"), purpose: Purpose::Fork(fork(None)) };
+            let header = b"{\"type\":\"session\",\"id\":\"s2\"}".to_vec();
+            let copied = copying.run(&mut Rewrite { header: Some(header), moved: None }).await.unwrap();
+            assert_eq!((copied.left_out.len(), copied.as_of_now.len()), (0, 0));
+            settle(&*to, "s2").await.unwrap();
+            let found = files(&*to, "s2").await;
+            let names: Vec<&str> = found.keys().map(String::as_str).collect();
+            assert_eq!(
+                names,
+                [
+                    "chats/c1/events.jsonl",
+                    "checkpoints/001-one.md",
+                    "checkpoints/002-two.md",
+                    "checkpoints/index.md",
+                    "content/abc",
+                    "events.jsonl",
+                    "files/a",
+                    "files/deep/b",
+                    "plan.md",
+                    "research/r",
+                    "workspace.yaml"
+                ],
+                "{from_name} {to_name}"
+            );
+            assert_eq!(text(&found, "events.jsonl"), SESSION[0].1.replace("s1", "s2"));
+            let source = files(&*from, "s1").await;
+            for path in names.iter().filter(|path| !["events.jsonl", "workspace.yaml"].contains(path)) {
+                assert_eq!(found[*path], source[*path], "{path}");
+            }
+            assert_eq!(
+                text(&found, "workspace.yaml"),
+                "id: s2\ncwd: /w\nname: hello (fork)\nuser_named: false\nsummary_count: 2\nfork_count: 0\n\
+                 created_at: 2027-01-15T08:00:00.000Z\nupdated_at: 2027-01-15T08:00:00.000Z\nother: kept\n"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bounded_fork_has_nothing_from_after_its_boundary() {
+    for Subject { name, store, .. } in every_backend() {
+        write_session(&*store, "s1").await;
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let boundary = Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanThen::Was("# Then".into()) };
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        store.write_file("s1/files/late", b"x").await.unwrap();
+        store.write_file("s1/research/sub/late", b"x").await.unwrap();
+        // It was there, and is more by now.
+        store.append_file("s1/research/r", b", and more").await.unwrap();
+        let log = SESSION[0].1;
+        let logs = BTreeMap::from([("events.jsonl".to_owned(), (log.len() - 8) as u64)]);
+        let purpose = Purpose::Fork(Fork { logs, ..fork(Some(boundary.clone())) });
+        let copying = Copying { from: place(&*store, "s1"), to: place(&*store, "s2"), purpose };
+        let copied = copying.run(&mut Unchanged).await.unwrap();
+        let mut left_out = vec!["checkpoints/002-two.md", "files/late", "research/sub/late"];
+        let found = files(&*store, "s2").await;
+        // Some file systems do not know when a file was made.
+        if store.stat("s1/research/r").await.unwrap().created < boundary.at {
+            assert_eq!(copied.as_of_now, ["research/r"], "{name}");
+            assert_eq!(text(&found, "research/r"), "third, and more");
+        } else {
+            assert_ne!(name, "memory");
+            left_out.insert(2, "research/r");
+        }
+        assert_eq!(copied.left_out, left_out, "{name}");
+        assert_eq!(text(&found, "events.jsonl"), &log[..log.len() - 8]);
+        assert_eq!(text(&found, "plan.md"), "# Then");
+        assert!(text(&found, "workspace.yaml").contains("summary_count: 1\n"));
+        let forked = Workspace::of(&*store, Some("s2")).unwrap();
+        assert_eq!(forked.checkpoints().await.unwrap().len(), 1);
+        assert!(!found.contains_key("files/late") && !found.contains_key("checkpoints/002-two.md"));
+
+        let cases = [
+            ("none", PlanThen::None, true, false),
+            ("the same", PlanThen::Unknown, false, false),
+            ("written since", PlanThen::Unknown, false, true),
+        ];
+        for (to, plan, left, now) in cases {
+            if now {
+                store.write_file("s1/plan.md", b"# Later").await.unwrap();
+            }
+            let purpose = Purpose::Fork(fork(Some(Boundary { plan, ..boundary.clone() })));
+            let copying = Copying { from: place(&*store, "s1"), to: place(&*store, to), purpose };
+            let copied = copying.run(&mut Unchanged).await.unwrap();
+            assert_eq!(copied.left_out.contains(&"plan.md".to_owned()), left);
+            assert_eq!(copied.as_of_now.contains(&"plan.md".to_owned()), now);
+            assert_eq!(store.exists(&format!("{to}/plan.md")).await.unwrap(), !left);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_stands_beside_a_log_is_copied_beside_what_is_there_already() {
+    for Subject { name, store, .. } in every_backend() {
+        write_session(&*store, "s1").await;
+        store.write_file("s2/files/mine", b"mine").await.unwrap();
+        let purpose = Purpose::Fork(Fork { parts: Parts::Artifacts, ..fork(None) });
+        let run = async || {
+            let copying = Copying { from: place(&*store, "s1"), to: place(&*store, "s2"), purpose: purpose.clone() };
+            copying.run(&mut Unchanged).await.unwrap().files
+        };
+        assert!(run().await > 0, "{name}");
+        assert_eq!(run().await, 0, "{name}: all of it is finished");
+        settle(&*store, "s2").await.unwrap();
+        let (source, found) = (files(&*store, "s1").await, files(&*store, "s2").await);
+        assert_eq!(text(&found, "files/mine"), "mine");
+        for path in ["files/a", "plan.md", "checkpoints/index.md", "research/r"] {
+            assert_eq!(found[path], source[path], "{name} {path}");
+        }
+        let others = found.keys().filter(|path| path.contains("events.jsonl") || path.starts_with("content"));
+        assert_eq!(others.count(), 0, "{name}");
+    }
+}
+
+/// From `s1`.
+fn copying<'a>(from: &'a dyn SessionFs, to: &'a dyn SessionFs, folder: &'a str, purpose: &Purpose) -> Copying<'a> {
+    Copying { from: place(from, "s1"), to: place(to, folder), purpose: purpose.clone() }
+}
+
+#[tokio::test]
+async fn a_copy_that_is_cut_off_anywhere_is_finished_by_the_next_run() {
+    let purposes = [
+        Purpose::Move,
+        Purpose::Fork(fork(None)),
+        Purpose::Fork(fork(Some(Boundary { last_checkpoint: 1, at: SystemTime::now(), plan: PlanThen::None }))),
+    ];
+    // At a provider each change takes many calls, so each kind of provider tries one of them.
+    let tried = [
+        ("local", &purposes[..]),
+        ("memory", &purposes[..]),
+        ("rpc, text", &purposes[1..2]),
+        ("rpc, binary", &purposes[2..]),
+    ];
+    for (name, purposes) in tried {
+        let subject = backend(name);
+        let store = &subject.store;
+        write_session(&**store, "s1").await;
+        // Larger than what is read at once, so that it grows in pieces.
+        let large: String = (0..20).map(|n| format!("{{\"n\":{n}{}}}\n", " ".repeat(60_000))).collect();
+        store.write_file("s1/events.jsonl", large.as_bytes()).await.unwrap();
+        for (number, purpose) in purposes.iter().enumerate() {
+            let once = format!("once-{number}");
+            copying(&**store, &**store, &once, purpose).run(&mut Unchanged).await.unwrap();
+            settle(&**store, &once).await.unwrap();
+            let expected = files(&**store, &once).await;
+            let (mut changes, mut unfinished) = (0, 0);
+            loop {
+                let failing = Failing::new(store.clone());
+                failing.fail_after(changes);
+                let folder = format!("cut-{number}-{changes}");
+                let cut = copying(&**store, &failing, &folder, purpose);
+                let first = cut.run(&mut Unchanged).await;
+                if is_unfinished(&**store, &folder).await.unwrap() {
+                    assert!(first.is_err());
+                    assert!(settle(&**store, &folder).await.is_err());
+                    unfinished += 1;
+                }
+                // It may be cut off again, and be run again when it is finished.
+                failing.fail_after(2);
+                let second = cut.run(&mut Unchanged).await;
+                assert!(second.is_err() || !is_unfinished(&**store, &folder).await.unwrap());
+                failing.heal();
+                cut.run(&mut Unchanged).await.unwrap();
+                assert_eq!(cut.run(&mut Unchanged).await.unwrap().files, 0);
+                assert!(!is_unfinished(&**store, &folder).await.unwrap());
+                settle(&**store, &folder).await.unwrap();
+                assert!(files(&**store, &folder).await == expected, "{name} {purpose:?} after {changes} changes");
+                store.rm(&folder, Removal::Everything).await.unwrap();
+                if first.is_ok() {
+                    break;
+                }
+                changes += 1;
+            }
+            // All but the first, before anything was written, and the last, when only the sync was missing.
+            assert!(changes > 10 && unfinished == changes - 2, "{name}: {unfinished} of {changes}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_already_is_not_overwritten() {
+    for Subject { store, .. } in every_backend() {
+        write_session(&*store, "s1").await;
+        write_session(&*store, "s2").await;
+        let copying = |to, id: &str| {
+            let purpose = Purpose::Fork(Fork { id: id.into(), ..fork(None) });
+            Copying { from: place(&*store, "s1"), to: place(&*store, to), purpose }
+        };
+        let occupied = CopyError::Occupied { folder: "s2".into() };
+        assert_eq!(copying("s2", "s2").run(&mut Unchanged).await.unwrap_err(), occupied);
+        let nothing = Copying { from: place(&*store, "gone"), ..copying("s3", "s3") };
+        assert_eq!(nothing.run(&mut Unchanged).await.unwrap_err(), CopyError::NothingThere { folder: "gone".into() });
+        assert!(!store.exists("s3").await.unwrap());
+        // A finished copy of something else stays, half of one goes.
+        copying("s3", "s3").run(&mut Unchanged).await.unwrap();
+        let occupied = CopyError::Occupied { folder: "s3".into() };
+        assert_eq!(copying("s3", "other").run(&mut Unchanged).await.unwrap_err(), occupied);
+        let failing = Failing::new(store.clone());
+        failing.fail_after(4);
+        let half = Copying { to: place(&failing, "s4"), ..copying("s4", "s4") };
+        half.run(&mut Unchanged).await.unwrap_err();
+        // Also where it was cut off while it took that half away.
+        store.write_file("s4/files/stray", b"of the half").await.unwrap();
+        let other = Copying { to: place(&failing, "s4"), ..copying("s4", "s5") };
+        for changes in 0..4 {
+            failing.fail_after(changes);
+            other.run(&mut Unchanged).await.unwrap_err();
+        }
+        copying("s4", "s5").run(&mut Unchanged).await.unwrap();
+        let found = files(&*store, "s4").await;
+        assert!(text(&found, "workspace.yaml").contains("id: s5\n"));
+        assert!(!found.contains_key("files/stray"));
+    }
+}
+
+#[tokio::test]
+async fn a_session_may_be_all_that_its_store_has() {
+    for Subject { store: from, .. } in every_backend() {
+        write_session(&*from, "").await;
+        for Subject { store: to, .. } in every_backend() {
+            let (from, to) = (place(&*from, ""), place(&*to, ""));
+            let failing = Failing::new(Arc::new(MemoryFs::default()));
+            failing.fail_after(5);
+            let half = Copying { from, to: place(&failing, ""), purpose: Purpose::Fork(fork(None)) };
+            half.run(&mut Unchanged).await.unwrap_err();
+            failing.heal();
+            let moved = Copying { purpose: Purpose::Move, ..half };
+            moved.run(&mut Unchanged).await.unwrap();
+            assert!(matches!(compare(&from, &moved.to).await.unwrap(), Comparison::Same { files: 14, .. }));
+            Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+            assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 14, .. }));
+            settle(to.store, "").await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_comparison_names_the_first_difference() {
+    let bytes = |path: &str, offset| Difference::Bytes { path: path.into(), offset };
+    for (path, change, expected) in [
+        ("files/a", Some("first!"), bytes("files/a", 5)),
+        ("files/a", Some("fir"), bytes("files/a", 3)),
+        ("events.jsonl", Some("X"), bytes("events.jsonl", 0)),
+        ("plan.md", None, Difference::OnlyInFirst { path: "plan.md".into() }),
+        ("content/zzz", Some("new"), Difference::OnlyInSecond { path: "content/zzz".into() }),
+        ("workspace.yaml", None, Difference::OnlyInFirst { path: "workspace.yaml".into() }),
+        ("zzz", Some("new"), Difference::OnlyInSecond { path: "zzz".into() }),
+    ] {
+        let store = MemoryFs::default();
+        write_session(&store, "s1").await;
+        let (from, to) = (place(&store, "s1"), place(&store, "s2"));
+        Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+        match change {
+            Some(text) => store.write_file(&format!("s2/{path}"), text.as_bytes()).await.unwrap(),
+            None => store.rm(&format!("s2/{path}"), Removal::One).await.unwrap(),
+        }
+        assert_eq!(compare(&from, &to).await.unwrap(), Comparison::Different(expected), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_path_of_a_checkpoint_is_rewritten() {
+    let moved = |from: &str| MovedPath { from: from.into(), to: "C:\\new".into(), separator: '\\' };
+    let line = |number, text: &'static str| Line { number, bytes: text.as_bytes(), extent: Extent::Whole };
+    let odd =
+        r#"{ "n": 1e5,"details":{"x":"\ud800", "checkpointPath" : "/old/s1/checkpoints/001-a.md" },"y":"/old/s1/"}"#;
+    let expected =
+        r#"{ "n": 1e5,"details":{"x":"\ud800", "checkpointPath" : "C:\\new\\checkpoints\\001-a.md" },"y":"/old/s1/"}"#;
+    let mut rewrite = Rewrite { header: Some(b"H".to_vec()), moved: Some(moved("/old/s1")) };
+    assert_eq!(rewrite.line("events.jsonl", line(1, odd)), LineFate::Replace(expected.into()));
+    assert_eq!(rewrite.line("events.jsonl", line(0, odd)), LineFate::Replace(b"H".to_vec()));
+    assert_eq!(rewrite.line("chats/c/events.jsonl", line(0, "{}")), LineFate::Keep);
+    for kept in [
+        r#"{"details":{"checkpointPath":"/old/s10/checkpoints/001-a.md"}}"#,
+        r#"{"details":{"checkpointPath":"/old/s1"}}"#,
+        r#"{"details":{"checkpointPath":7}}"#,
+        r#"{"details":["checkpointPath"]}"#,
+        r#"{"text":"\"checkpointPath\":\"/old/s1/x\""}"#,
+        r#""checkpointPath" /old/s1/x"#,
+    ] {
+        assert_eq!(rewrite.line("events.jsonl", line(1, kept)), LineFate::Keep, "{kept}");
+    }
+}
+
+#[tokio::test]
+async fn the_checkpoints_of_a_real_log_lead_to_the_fork() {
+    let id = "11111111-1111-4111-8111-111111111111";
+    let Some(folder) = real_sessions().into_iter().find(|folder| folder.ends_with(id)) else { return };
+    let real = LocalFs::new(folder.parent().unwrap());
+    let memory = MemoryFs::default();
+    let copying = Copying { from: place(&real, id), to: place(&memory, "s2"), purpose: Purpose::Fork(fork(None)) };
+    let log = std::fs::read_to_string(folder.join("events.jsonl")).unwrap();
+    let at = log.find("\"checkpointPath\":\"").unwrap() + 18;
+    let old = log[at..].split(id).next().unwrap().to_owned() + id;
+    let moved = MovedPath { from: old.clone(), to: "/state/s2".into(), separator: '/' };
+    copying.run(&mut Rewrite { header: None, moved: Some(moved) }).await.unwrap();
+    let key = "\"checkpointPath\":\"";
+    let expected = log.replace(&format!("{key}{old}/"), &format!("{key}/state/s2/"));
+    assert_ne!(expected, log);
+    assert_eq!(memory.read_file("s2/events.jsonl").await.unwrap(), expected.as_bytes());
+}
+
+/// Does with each line what its first byte says.
+struct ByFirstByte;
+
+impl Lines for ByFirstByte {
+    fn line(&mut self, _: &str, line: Line<'_>) -> LineFate {
+        match line.bytes.first() {
+            Some(b'd') => LineFate::Drop,
+            Some(b'r') => LineFate::Replace(format!("{}:{}", line.number, line.bytes.len()).into_bytes()),
+            _ => LineFate::Keep,
+        }
+    }
+}
+
+fn by_first_byte(log: &[u8]) -> Vec<u8> {
+    let fate = |(number, line): (usize, &[u8])| {
+        let (body, end) = line.strip_suffix(b"\n").map_or((line, ""), |body| (body, "\n"));
+        match body.first() {
+            Some(b'd') => Vec::new(),
+            Some(b'r') => format!("{number}:{}{end}", body.len()).into_bytes(),
+            _ => line.to_vec(),
+        }
+    };
+    log.split_inclusive(|byte| *byte == b'\n').enumerate().flat_map(fate).collect()
+}
+
+proptest! {
+    #[test]
+    fn each_line_has_its_own_fate(log in "[drk\n\r]{0,60}", end in 0..70_u64) {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+            let store = MemoryFs::default();
+            store.write_file("s1/chats/c/events.jsonl", log.as_bytes()).await.unwrap();
+            let path = "chats/c/events.jsonl".to_owned();
+            let purpose = Purpose::Fork(Fork { logs: BTreeMap::from([(path, end)]), ..fork(None) });
+            let copying = Copying { from: place(&store, "s1"), to: place(&store, "s2"), purpose };
+            copying.run(&mut ByFirstByte).await.unwrap();
+            let cut = &log.as_bytes()[..log.len().min(end as usize)];
+            assert_eq!(store.read_file("s2/chats/c/events.jsonl").await.unwrap(), by_first_byte(cut));
+        });
+    }
+}
+
+#[tokio::test]
+async fn lines_of_any_length_are_copied() {
+    let store = MemoryFs::default();
+    let long = |first: char, length: usize| format!("{first}{}\n", "x".repeat(length - 1));
+    for length in [1024 * 1024, LONGEST_LINE, LONGEST_LINE + 1, LONGEST_LINE + 3_000_000] {
+        let log = ['k', 'd', 'k', 'r', 'k'].map(|first| long(first, length)).concat();
+        store.write_file("s1/events.jsonl", log.as_bytes()).await.unwrap();
+        let copying =
+            Copying { from: place(&store, "s1"), to: place(&store, "s2"), purpose: Purpose::Fork(fork(None)) };
+        copying.run(&mut ByFirstByte).await.unwrap();
+        let kept = long('k', length);
+        let expected = format!("{kept}{kept}3:{}\n{kept}", length.min(LONGEST_LINE));
+        assert!(store.read_file("s2/events.jsonl").await.unwrap() == expected.as_bytes(), "{length}");
+        store.rm("s2", Removal::Everything).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_may_take_text_alone() {
+    let store = MemoryFs::default();
+    for (first, character) in [("", "é"), ("a", "é"), ("a", "€"), ("ab", "€"), ("abc", "🌳")] {
+        let text = format!("{first}{}", character.repeat(700_000));
+        for path in ["files/large", "events.jsonl"] {
+            store.write_file(&format!("s1/{path}"), text.as_bytes()).await.unwrap();
+        }
+        let to = at_provider(Arc::new(MemoryFs::default()), Conventions::Posix, Files::Text);
+        let copying = Copying { from: place(&store, "s1"), to: place(&to, "s2"), purpose: Purpose::Fork(fork(None)) };
+        copying.run(&mut Unchanged).await.unwrap();
+        for path in ["files/large", "events.jsonl"] {
+            assert!(
+                to.read_file(&format!("s2/{path}")).await.unwrap() == text.as_bytes(),
+                "{first:?} {character} {path}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_text_goes_to_stores_that_keep_bytes_and_is_refused_by_the_others() {
+    let from = MemoryFs::default();
+    write_session(&from, "s1").await;
+    let large = [b"a".repeat(1_500_000), vec![0xff]].concat();
+    for bytes in [&b"\x89PNG\r\n\x1a\n\0\xff"[..], &large] {
+        from.write_file("s1/files/picture.png", bytes).await.unwrap();
+        for Subject { name, store, files: keeps, .. } in every_backend() {
+            let (from, to) = (place(&from, "s1"), place(&*store, "s1"));
+            let copied = Copying { from, to, purpose: Purpose::Move }.run(&mut Unchanged).await;
+            if keeps == Files::Bytes {
+                copied.unwrap();
+                assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 15, .. }), "{name}");
+                continue;
+            }
+            let refused = FsError::NotText { path: "s1/files/picture.png".to_owned() };
+            assert_eq!(copied.unwrap_err(), CopyError::Fs(refused), "{name}");
+            assert!(is_unfinished(&*store, "s1").await.unwrap());
+            assert!(!store.exists("s1/files/picture.png").await.unwrap(), "nothing of it is there ({name})");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_database_goes_with_the_session_while_others_write_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = LocalFs::new(folder.path());
+    write_session(&local, "s1").await;
+    let database = LocalDatabase::new(local.clone(), "s1");
+    Todos::of(&database).put(&todo("a", &[])).await.unwrap();
+    database.query(Statement::exec("CREATE TABLE n (i); INSERT INTO n VALUES (0)")).await.unwrap();
+    let writer = {
+        let database = database.clone();
+        tokio::spawn(async move {
+            for _ in 0..50 {
+                // Two rows at once: a copy has both or none.
+                let twice = Statement::exec("INSERT INTO n VALUES (1); INSERT INTO n VALUES (2)");
+                database.transaction(vec![twice]).await.unwrap();
+            }
+        })
+    };
+    let from = Place { store: &local, folder: "s1", database: Some(&database) };
+    for number in 0..5 {
+        let to = format!("fork-{number}");
+        let copying = Copying { from, to: place(&local, &to), purpose: Purpose::Fork(fork(None)) };
+        copying.run(&mut Unchanged).await.unwrap();
+        let copy = LocalDatabase::new(local.clone(), &to);
+        assert_eq!(Todos::of(&copy).list().await.unwrap(), [todo("a", &[])]);
+        let odd = copy.query(Statement::query("SELECT count(*) % 2 FROM n")).await.unwrap();
+        assert_eq!(odd.rows, [[Cell::Integer(1)]]);
+    }
+    writer.await.unwrap();
+    // And through a store that is no folder, and back.
+    let memory = MemoryFs::default();
+    Copying { from, to: place(&memory, "s1"), purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+    let back = place(&local, "back");
+    Copying { from: place(&memory, "s1"), to: back, purpose: Purpose::Move }.run(&mut Unchanged).await.unwrap();
+    for other in [place(&memory, "s1"), back] {
+        assert!(matches!(compare(&from, &other).await.unwrap(), Comparison::Same { .. }), "{}", other.folder);
+    }
+    Todos::of(&LocalDatabase::new(local.clone(), "back")).put(&todo("b", &[])).await.unwrap();
+    let different = compare(&from, &back).await.unwrap();
+    assert!(
+        matches!(&different, Comparison::Different(Difference::Bytes { path, .. }) if path == "session.db"),
+        "{different:?}"
+    );
+}
+
+#[tokio::test]
+async fn no_link_is_followed_by_a_copy() {
+    let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let local = LocalFs::new(folder.path());
+    write_session(&local, "s1").await;
+    std::fs::write(outside.path().join("secret"), "somebody's").unwrap();
+    let session: &Path = &folder.path().join("s1");
+    for (to, link) in [
+        (outside.path(), "files/outside"),
+        (&outside.path().join("secret"), "files/secret"),
+        (&session.join("files"), "files/again"),
+        (&session.join("nowhere"), "research/nowhere"),
+    ] {
+        std::os::unix::fs::symlink(to, session.join(link)).unwrap();
+    }
+    for (purpose, count, folder) in [(Purpose::Move, 14, "s2"), (Purpose::Fork(fork(None)), 11, "s3")] {
+        let (from, to) = (place(&local, "s1"), place(&local, folder));
+        let copied = Copying { from, to, purpose: purpose.clone() }.run(&mut Unchanged).await.unwrap();
+        assert_eq!(copied.not_files, ["files/again", "files/outside", "files/secret", "research/nowhere"]);
+        assert_eq!(copied.files, count);
+        if purpose == Purpose::Move {
+            assert!(matches!(compare(&from, &to).await.unwrap(), Comparison::Same { files: 14, .. }));
+        }
+        assert!(files(&local, folder).await.values().all(|bytes| bytes != b"somebody's"));
+    }
+    // Nor one in the place of the session itself.
+    std::os::unix::fs::symlink(outside.path(), folder.path().join("s4")).unwrap();
+    let copying = Copying { from: place(&local, "s4"), to: place(&local, "s5"), purpose: Purpose::Move };
+    let link = FsError::Link { path: "s4".to_owned() };
+    assert_eq!(copying.run(&mut Unchanged).await.unwrap_err(), CopyError::Fs(link));
+}

@@ -1,0 +1,419 @@
+//! A provider that is slow, fails, answers nonsense or goes away. Nothing hangs, every error says what it is, and what was
+//! appended is there once and in its order.
+//!
+//! Time is tokio's and paused: it jumps to the next thing that happens.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_fs::rpc::{CallError, Limits, Remote, RemoteCalls};
+use grove_fs::{Conventions, FsError, MemoryFs, Provider, Removal, RpcFs, SessionFs};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Files, InProcess, config};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug)]
+enum Fault {
+    None,
+    /// Does it late.
+    Slow(Duration),
+    /// Does it at once and answers late.
+    SlowAnswer(Duration),
+    Never,
+    Refuse,
+    /// The connection is lost before it is done.
+    Lost,
+    /// It is done, and the connection lost before the answer.
+    AnswerLost,
+    Nonsense(Value),
+}
+
+/// A provider that does to each call what the next fault says, and nothing to those behind the last.
+#[derive(Debug)]
+struct Faulty {
+    inner: InProcess,
+    faults: Mutex<VecDeque<Fault>>,
+    calls: AtomicUsize,
+    in_flight: AtomicUsize,
+    most_in_flight: AtomicUsize,
+}
+
+#[async_trait]
+impl RemoteCalls for Faulty {
+    async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        /// Counts also those that are dropped.
+        struct Leave<'a>(&'a AtomicUsize);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        let _leave = Leave(&self.in_flight);
+        self.most_in_flight.fetch_max(now, Ordering::SeqCst);
+        let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
+        match fault {
+            Fault::None => self.inner.call(method, params).await,
+            Fault::Slow(time) => {
+                tokio::time::sleep(time).await;
+                self.inner.call(method, params).await
+            }
+            Fault::SlowAnswer(time) => {
+                let answer = self.inner.call(method, params).await;
+                tokio::time::sleep(time).await;
+                answer
+            }
+            Fault::Never => std::future::pending().await,
+            Fault::Refuse => Err(CallError::Refused { code: -32603, message: "no".to_owned() }),
+            Fault::Lost => Err(CallError::Disconnected),
+            Fault::AnswerLost => {
+                self.inner.call(method, params).await.ok();
+                Err(CallError::Disconnected)
+            }
+            Fault::Nonsense(answer) => Ok(answer),
+        }
+    }
+}
+
+struct Case {
+    faulty: Arc<Faulty>,
+    store: RpcFs,
+    /// What the provider keeps, seen without the wire.
+    kept: MemoryFs,
+}
+
+fn case_with(limits: Limits) -> Case {
+    case_of(Files::Bytes, limits)
+}
+
+fn case_of(files: Files, limits: Limits) -> Case {
+    let config = config(Conventions::Posix, files);
+    let provider = Provider::new(Conventions::Posix, config.capabilities);
+    let kept = MemoryFs::default();
+    provider.add("s1", Arc::new(kept.clone()));
+    let faulty = Arc::new(Faulty {
+        inner: InProcess(Arc::new(provider)),
+        faults: Mutex::default(),
+        calls: AtomicUsize::new(0),
+        in_flight: AtomicUsize::new(0),
+        most_in_flight: AtomicUsize::new(0),
+    });
+    let remote = Remote::new(Arc::clone(&faulty) as Arc<dyn RemoteCalls>, limits);
+    Case { faulty, store: RpcFs::new(Arc::new(remote), "s1", config).unwrap(), kept }
+}
+
+fn case() -> Case {
+    case_with(Limits { time: LIMIT, ..Limits::default() })
+}
+
+impl Case {
+    fn next(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.faulty.faults.lock().unwrap().extend(faults);
+    }
+
+    fn all_well(&self) {
+        self.faulty.faults.lock().unwrap().clear();
+    }
+}
+
+/// Every operation, on files that are there.
+const OPERATIONS: usize = 13;
+
+async fn operate(store: &RpcFs, number: usize) -> Result<(), FsError> {
+    match number {
+        0 => store.read_file("f").await.map(drop),
+        1 => store.read_range("f", 0, 1).await.map(drop),
+        2 => store.read_lines("f", 9).await.map(drop),
+        3 => store.write_file("f", b"new").await,
+        4 => store.append_file("f", b"+").await,
+        5 => store.append_file("f", &[255]).await,
+        6 => store.sync("f").await,
+        7 => store.truncate("f", 1).await,
+        8 => store.exists("f").await.map(drop),
+        9 => store.stat("f").await.map(drop),
+        10 => store.readdir("d").await.map(drop),
+        11 => store.rm("d", Removal::One).await,
+        _ => store.rename("f", "g").await,
+    }
+}
+
+async fn prepared() -> Case {
+    let case = case();
+    case.store.write_text("f", "old").await.unwrap();
+    case.store.mkdir("d").await.unwrap();
+    case
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_provider_is_waited_for_within_its_time() {
+    for number in 0..OPERATIONS {
+        let case = prepared().await;
+        case.next([Fault::Slow(LIMIT / 10), Fault::SlowAnswer(LIMIT / 10)]);
+        operate(&case.store, number).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_operation_waits_longer_than_its_time() {
+    for number in 0..OPERATIONS {
+        let case = prepared().await;
+        case.next([Fault::Never]);
+        let error = operate(&case.store, number).await.unwrap_err();
+        assert!(matches!(error, FsError::TimedOut { limit: LIMIT, .. }), "{number}: {error}");
+        assert_eq!(error.code(), "ETIMEDOUT");
+        // What waits for the same file is told as well.
+        let next = tokio::time::timeout(LIMIT * 4, operate(&case.store, number)).await;
+        drop(next.expect("nothing hangs"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_is_told_wherever_it_is_lost() {
+    for number in 0..OPERATIONS {
+        for fault in [Fault::Lost, Fault::AnswerLost] {
+            for at in 0..4 {
+                let case = prepared().await;
+                case.next(std::iter::repeat_n(Fault::None, at).chain([fault.clone()]));
+                let before = case.faulty.calls.load(Ordering::SeqCst);
+                let done = operate(&case.store, number).await;
+                if case.faulty.calls.load(Ordering::SeqCst) - before > at {
+                    assert!(matches!(done, Err(FsError::Disconnected { .. })), "{number} {at}: {done:?}");
+                } else {
+                    done.unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_told_with_its_reason() {
+    for number in 0..OPERATIONS {
+        let case = prepared().await;
+        case.next(std::iter::repeat_n(Fault::Refuse, 20));
+        let error = operate(&case.store, number).await.unwrap_err();
+        assert!(matches!(&error, FsError::Other { reason, .. } if reason.contains("no")), "{number}: {error}");
+        case.all_well();
+        operate(&case.store, number).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nonsense_is_an_error_and_nothing_worse() {
+    let nonsense = [
+        json!(null),
+        json!([]),
+        json!("text"),
+        json!({"content": 7}),
+        json!({"content": "%%%"}),
+        json!({"exists": "yes"}),
+        json!({"code": 7}),
+        json!({"code": "EWHATEVER"}),
+        json!({"entries": [{"name": "../x", "type": "file"}, {"name": "", "type": "socket"}]}),
+        json!({"isFile": true, "isDirectory": true, "size": -1, "mtime": "", "birthtime": "now"}),
+        json!({"isFile": true, "isDirectory": false, "size": u64::MAX, "mtime": "2026-01-01T00:00:00Z", "birthtime": "2026-01-01T00:00:00Z"}),
+    ];
+    for number in 0..OPERATIONS {
+        for answer in &nonsense {
+            for at in 0..3 {
+                let case = prepared().await;
+                case.next(std::iter::repeat_n(Fault::None, at).chain([Fault::Nonsense(answer.clone())]));
+                if let Err(error) = operate(&case.store, number).await {
+                    // A provider that only says that it wrote something leaves nothing to rename.
+                    assert!(
+                        ["EPROTO", "UNKNOWN", "EFBIG", "ENOENT"].contains(&error.code()),
+                        "{number} {answer}: {error}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_cannot_put_names_elsewhere() {
+    let case = case();
+    let entry = |name: &str| json!({"name": name, "type": "file"});
+    let entries = ["../x", "/etc", "a/b", "..", ".", "", "b", "a", "a", "n\0"].map(entry);
+    case.next([Fault::Nonsense(json!({"entries": entries}))]);
+    assert_eq!(case.store.readdir("d").await.unwrap(), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn what_a_provider_could_not_give_as_text_is_not_written_back() {
+    let case = case_of(Files::Text, Limits::default());
+    case.kept.write_file("state/f", &[b'a', 255, 254]).await.unwrap();
+    // As many programs read a file that is no text.
+    let lossy = || [Fault::None, Fault::Nonsense(json!({"content": "a\u{fffd}\u{fffd}"}))];
+    let not_text = FsError::NotText { path: "f".to_owned() };
+    case.next(lossy());
+    assert_eq!(case.store.read_file("f").await.unwrap_err(), not_text);
+    case.next(lossy());
+    assert_eq!(case.store.truncate("f", 1).await.unwrap_err(), not_text);
+    assert_eq!(case.kept.read_file("state/f").await.unwrap(), [b'a', 255, 254]);
+    // A file that has that character itself is one like any other.
+    case.store.write_text("g", "a\u{fffd}").await.unwrap();
+    assert_eq!(case.store.read_text("g").await.unwrap(), "a\u{fffd}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_is_refused_before_it_is_read() {
+    let case = case_with(Limits { file: 10, entries: 2, ..Limits::default() });
+    case.kept.write_text("state/large", "12345678901").await.unwrap();
+    let too_large = |path: &str, limit| FsError::TooLarge { path: path.to_owned(), limit };
+    assert_eq!(case.store.read_file("large").await.unwrap_err(), too_large("large", 10));
+    assert_eq!(case.faulty.calls.load(Ordering::SeqCst), 1);
+    assert_eq!(case.store.write_file("new", &[b'x'; 11]).await.unwrap_err(), too_large("new", 10));
+    for name in ["a", "b", "c"] {
+        case.kept.write_text(&format!("state/d/{name}"), "x").await.unwrap();
+    }
+    assert_eq!(case.store.readdir("d").await.unwrap_err(), too_large("d", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn replacing_a_file_gives_the_old_one_or_the_new_one() {
+    for fault in [Fault::Lost, Fault::AnswerLost, Fault::Refuse, Fault::Never] {
+        for at in 0..3 {
+            let case = prepared().await;
+            case.next(std::iter::repeat_n(Fault::None, at).chain([fault.clone()]));
+            let done = case.store.write_text("f", "new").await;
+            let kept = case.kept.read_text("state/f").await.unwrap();
+            assert!(kept == "old" || kept == "new", "{kept}");
+            assert!(done.is_err() || kept == "new");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_that_took_too_long_is_not_overtaken() {
+    let case = case();
+    case.next([Fault::Slow(LIMIT * 3)]);
+    let late = case.store.append_text("log", "one\n").await.unwrap_err();
+    assert_eq!(late.code(), "ETIMEDOUT");
+    // The next one waits for it in vain, and is never sent.
+    assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ETIMEDOUT");
+    assert_eq!(case.faulty.calls.load(Ordering::SeqCst), 1);
+    // Other files are not held up.
+    case.store.append_text("other", "x").await.unwrap();
+    tokio::time::sleep(LIMIT * 2).await;
+    case.store.append_text("log", "three\n").await.unwrap();
+    assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\nthree\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_whose_caller_went_away_is_not_overtaken() {
+    let case = case();
+    case.next([Fault::Slow(LIMIT / 2)]);
+    let store = case.store.clone();
+    let gone = tokio::spawn(async move { store.append_text("log", "one\n").await });
+    tokio::time::sleep(LIMIT / 10).await;
+    gone.abort();
+    case.store.append_text("log", "two\n").await.unwrap();
+    assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn appends_to_one_file_are_sent_one_after_the_other() {
+    let case = case();
+    case.next((0..20).map(|number| Fault::Slow(Duration::from_millis(20 - number))));
+    let mut appends = Vec::new();
+    for number in 0..20 {
+        let store = case.store.clone();
+        appends.push(tokio::spawn(async move { store.append_text("log", &format!("{number}\n")).await }));
+        // Begun in this order.
+        tokio::task::yield_now().await;
+    }
+    for append in appends {
+        append.await.unwrap().unwrap();
+    }
+    let expected: String = (0..20).map(|number| format!("{number}\n")).collect();
+    assert_eq!(case.kept.read_text("state/log").await.unwrap(), expected);
+    assert_eq!(case.faulty.most_in_flight.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_calls_are_in_flight_than_allowed() {
+    let case = case_with(Limits { time: LIMIT, in_flight: 3, ..Limits::default() });
+    case.kept.write_text("state/f", "x").await.unwrap();
+    case.next((0..60).map(|_| Fault::Slow(Duration::from_millis(10))));
+    let mut tasks = Vec::new();
+    for number in 0..20 {
+        let store = case.store.clone();
+        tasks.push(tokio::spawn(async move {
+            if number % 2 == 0 {
+                store.read_file("f").await.map(drop)
+            } else {
+                store.append_text(&number.to_string(), "x").await
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(case.faulty.most_in_flight.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_never_answers_costs_no_more_than_its_calls() {
+    let case = case_with(Limits { time: LIMIT, in_flight: 2, ..Limits::default() });
+    case.next(std::iter::repeat_n(Fault::Never, 100));
+    for number in 0..5 {
+        let error = case.store.append_text(&format!("log-{number}"), "x").await.unwrap_err();
+        assert_eq!(error.code(), "ETIMEDOUT");
+    }
+    assert_eq!(case.faulty.calls.load(Ordering::SeqCst), 2);
+    assert_eq!(case.faulty.in_flight.load(Ordering::SeqCst), 2);
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    let second = Duration::from_secs(1);
+    prop_oneof![
+        4 => Just(Fault::None),
+        1 => (1_u32..25).prop_map(move |seconds| Fault::Slow(second * seconds)),
+        1 => (1_u32..25).prop_map(move |seconds| Fault::SlowAnswer(second * seconds)),
+        1 => Just(Fault::Refuse),
+        1 => Just(Fault::Lost),
+        1 => Just(Fault::AnswerLost),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A writer of a log that knows how long the log is, cuts off what a failed append left, and tries again.
+    #[test]
+    fn a_writer_that_cuts_off_what_failed_has_every_line_once_and_in_order(
+        faults in prop::collection::vec(fault(), 0..40),
+        lines in prop::collection::vec(prop_oneof!["[a-z]{0,4}", "[äß🌲]{1,3}"], 1..12),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let case = case();
+            case.store.append_text("log", "").await.unwrap();
+            case.next(faults);
+            let mut length = 0;
+            // Each fault can fail one attempt, and hold up a few more while it lasts.
+            let mut attempts = 0..1000;
+            for line in &lines {
+                let line = format!("{line}\n");
+                while case.store.append_text("log", &line).await.is_err() {
+                    while let Err(error) = case.store.truncate("log", length).await {
+                        attempts.next().unwrap_or_else(|| panic!("it never ends: {error}"));
+                    }
+                }
+                length += line.len() as u64;
+            }
+            case.all_well();
+            let expected: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            assert_eq!(case.kept.read_text("state/log").await.unwrap(), expected);
+            assert_eq!(case.store.read_text("log").await.unwrap(), expected);
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! What a real host asked of a real provider, asked of ours.
+//!
+//! The recordings lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they
+//! are missing these tests say so and pass.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grove_fs::rpc::Capabilities;
+use grove_fs::{Conventions, LocalFs, MemoryFs, Provider, SessionFs};
+use serde_json::{Value, json};
+
+fn fixtures() -> Option<PathBuf> {
+    let root = match std::env::var_os("GROVE_FIXTURES") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+    };
+    let folder = root.join("copilot-cli");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: the recordings are not at {}", folder.display());
+    None
+}
+
+fn json_lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn posix() -> Provider {
+    Provider::new(Conventions::Posix, Capabilities::default())
+}
+
+/// The recording shows the beginning of long texts, an ellipsis and their length.
+fn beginning(recorded: &str) -> Option<&str> {
+    let (text, length) = recorded.rsplit_once("…(")?;
+    length.strip_suffix(')')?.parse::<usize>().ok()?;
+    Some(text)
+}
+
+/// The texts that were appended to the log. Each is whole lines of the log that was kept, and begins as recorded.
+fn appended(operations: &[Value], log: &str) -> Vec<String> {
+    let recorded = operations.iter().filter(|operation| operation[1] == "appendFile");
+    let begins: Vec<&str> =
+        recorded.map(|operation| operation[3].as_str().unwrap()).map(|text| beginning(text).unwrap_or(text)).collect();
+    let mut texts: Vec<String> = Vec::new();
+    for line in log.split_inclusive('\n') {
+        // Enough to tell the batches apart.
+        let is_next = begins.get(texts.len()).is_some_and(|text| line.starts_with(text.split_at(text.len().min(90)).0));
+        match texts.last_mut() {
+            Some(text) if !is_next => text.push_str(line),
+            _ => texts.push(line.to_owned()),
+        }
+    }
+    assert_eq!(texts.len(), begins.len());
+    texts
+}
+
+#[tokio::test]
+async fn a_recorded_session_is_kept_as_the_real_provider_kept_it() {
+    let Some(fixtures) = fixtures() else { return };
+    let operations = json_lines(&fixtures.join("sessionfs-provider/provider-ops.jsonl"));
+    let session = operations[0][0].as_str().unwrap();
+    let recorded = fixtures.join("sessionfs-provider").join(session).join("state");
+    let log = std::fs::read_to_string(recorded.join("events.jsonl")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let stores: [Arc<dyn SessionFs>; 2] =
+        [Arc::new(MemoryFs::default()), LocalFs::new(folder.path().join("root")).without_links()];
+    for store in stores {
+        let provider = posix();
+        provider.add(session, Arc::clone(&store));
+        let mut appends = appended(&operations, &log).into_iter();
+        // What is known of each file from what was written, to compare what is read with.
+        let mut known: HashMap<String, String> = HashMap::new();
+        for operation in &operations {
+            let argument = |at: usize| operation.get(at).cloned().unwrap_or(Value::Null);
+            let (kind, path) = (operation[1].as_str().unwrap(), operation[2].as_str().unwrap());
+            let params = match kind {
+                "readFile" | "exists" | "stat" | "readdirWithTypes" => json!({"sessionId": session, "path": path}),
+                "mkdir" => json!({"sessionId": session, "path": path, "recursive": argument(3), "mode": argument(4)}),
+                "rename" => json!({"sessionId": session, "src": path, "dest": argument(3)}),
+                "writeFile" | "appendFile" => {
+                    let text = match kind {
+                        "appendFile" => appends.next().unwrap(),
+                        _ => argument(3).as_str().unwrap().to_owned(),
+                    };
+                    assert!(beginning(&text).is_none());
+                    json!({"sessionId": session, "path": path, "content": text, "mode": argument(4)})
+                }
+                other => panic!("{other} was never recorded before"),
+            };
+            let content = params["content"].as_str().map(str::to_owned);
+            let answer = provider.answer(&format!("sessionFs.{kind}"), params).await.unwrap();
+            match kind {
+                "readFile" => match known.get(path) {
+                    Some(text) => assert_eq!(answer, json!({"content": text}), "{path}"),
+                    None => assert_eq!(
+                        (&answer["content"], &answer["error"]["code"]),
+                        (&json!(""), &json!("ENOENT")),
+                        "{path}"
+                    ),
+                },
+                "exists" => assert_eq!(answer, json!({"exists": known.contains_key(path)}), "{path}"),
+                "stat" => match known.get(path) {
+                    Some(text) => assert_eq!((&answer["isFile"], &answer["size"]), (&json!(true), &json!(text.len()))),
+                    None => assert_ne!(answer["isFile"], true),
+                },
+                "readdirWithTypes" => assert_eq!(answer.get("error"), None, "{path}"),
+                _ => assert_eq!(answer, Value::Null, "{kind} {path}"),
+            }
+            match kind {
+                "writeFile" => drop(known.insert(path.to_owned(), content.unwrap())),
+                "appendFile" => known.entry(path.to_owned()).or_default().push_str(&content.unwrap()),
+                "rename" => {
+                    let moved = known.remove(path).unwrap();
+                    known.insert(argument(3).as_str().unwrap().to_owned(), moved);
+                }
+                _ => {}
+            }
+        }
+        for path in ["events.jsonl", "workspace.yaml", "plan.md", "files/notes/x.md", "checkpoints/index.md"] {
+            let kept = store.read_file(&format!("state/{path}")).await.unwrap();
+            assert_eq!(kept, std::fs::read(recorded.join(path)).unwrap(), "{path}");
+        }
+        assert_eq!(store.readdir("state/checkpoints").await.unwrap(), ["001-fake-checkpoint-title.md", "index.md"]);
+    }
+}
+
+#[tokio::test]
+async fn recorded_calls_get_the_answers_that_were_recorded() {
+    let Some(fixtures) = fixtures() else { return };
+    let messages = json_lines(&fixtures.join("wire-sdk-fakehost.jsonl"));
+    let answers: HashMap<(u64, u64), &Value> = messages
+        .iter()
+        .filter(|message| message["dir"] == "C>S" && message["m"].get("method").is_none())
+        .filter_map(|message| Some(((message["c"].as_u64()?, message["m"]["id"].as_u64()?), &message["m"])))
+        .collect();
+    let provider = posix();
+    let mut compared = 0;
+    for message in messages.iter().filter(|message| message["dir"] == "S>C") {
+        let Some(method) = message["m"]["method"].as_str().filter(|method| method.starts_with("sessionFs.")) else {
+            continue;
+        };
+        let params = message["m"]["params"].clone();
+        let session = params["sessionId"].as_str().unwrap().to_owned();
+        // The recorded provider kept every session that was asked for.
+        if provider.answer("sessionFs.exists", json!({"sessionId": session, "path": "/"})).await.is_err() {
+            provider.add(session, Arc::new(MemoryFs::default()));
+        }
+        let key = (message["c"].as_u64().unwrap(), message["m"]["id"].as_u64().unwrap());
+        let mut answer = provider.answer(method, params).await.unwrap();
+        let mut expected = answers[&key]["result"].clone();
+        // How an error is worded is each provider's own.
+        for answer in [&mut answer, &mut expected] {
+            if let Some(error) = answer.get_mut("error").and_then(Value::as_object_mut) {
+                error.remove("message").unwrap();
+            }
+        }
+        assert_eq!(answer, expected, "{method}");
+        compared += 1;
+    }
+    assert!(compared > 10);
+}

@@ -1,0 +1,101 @@
+//! Every backend, and a provider that is reached without a connection.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use grove_fs::rpc::{CallError, Capabilities, Limits, ProviderConfig, Remote, RemoteCalls};
+use grove_fs::{Confined, Conventions, LocalFs, MemoryFs, Provider, RpcFs, SessionFs};
+use serde_json::Value;
+
+/// A store that is tried.
+pub(crate) struct Subject {
+    pub(crate) name: &'static str,
+    pub(crate) store: Arc<dyn SessionFs>,
+    pub(crate) files: Files,
+    /// Removed when the store is done with.
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// What a store can keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    Bytes,
+    Text,
+}
+
+/// Calls that a provider in this process answers.
+#[derive(Debug)]
+pub(crate) struct InProcess(pub(crate) Arc<Provider>);
+
+#[async_trait]
+impl RemoteCalls for InProcess {
+    async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        // As on a connection: what is sent is text, and so is what comes back.
+        let params = serde_json::from_str(&params.to_string()).unwrap();
+        let answer = self.0.answer(method, params).await?;
+        Ok(serde_json::from_str(&answer.to_string()).unwrap())
+    }
+}
+
+pub(crate) fn config(conventions: Conventions, files: Files) -> ProviderConfig {
+    let (initial_cwd, session_state_path) = match conventions {
+        Conventions::Posix => ("/work", "/state"),
+        Conventions::Windows => (r"C:\work", r"C:\state"),
+    };
+    ProviderConfig {
+        initial_cwd: initial_cwd.to_owned(),
+        session_state_path: session_state_path.to_owned(),
+        conventions,
+        capabilities: Capabilities { binary: files == Files::Bytes, sqlite: false },
+    }
+}
+
+/// A session at a provider that keeps it in a store.
+pub(crate) fn at_provider(store: Arc<dyn SessionFs>, conventions: Conventions, files: Files) -> RpcFs {
+    let config = config(conventions, files);
+    let provider = Provider::new(conventions, config.capabilities);
+    provider.add("s1", store);
+    let remote = Remote::new(Arc::new(InProcess(Arc::new(provider))), Limits::default());
+    RpcFs::new(Arc::new(remote), "s1", config).unwrap()
+}
+
+/// One of each, empty. The session's folder is there, as a host makes it first.
+pub(crate) fn every_backend() -> Vec<Subject> {
+    let (posix, windows) = (Conventions::Posix, Conventions::Windows);
+    let memory = || Arc::new(MemoryFs::default());
+    let mut subjects = Vec::new();
+    let mut add = |name, store: Arc<dyn SessionFs>, files, folder| {
+        subjects.push(Subject { name, store, files, _folder: folder });
+    };
+    let local = |make: &dyn Fn(LocalFs) -> Arc<dyn SessionFs>| {
+        let folder = tempfile::tempdir().unwrap();
+        (make(LocalFs::new(folder.path().join("root"))), Some(folder))
+    };
+    let (store, folder) = local(&|store| Arc::new(store));
+    add("local", store, Files::Bytes, folder);
+    let (store, folder) = local(&|store| store.without_links());
+    add("local, without links", store, Files::Bytes, folder);
+    add("memory", memory(), Files::Bytes, None);
+    add("rpc, text", Arc::new(at_provider(memory(), posix, Files::Text)), Files::Text, None);
+    add("rpc, binary", Arc::new(at_provider(memory(), posix, Files::Bytes)), Files::Bytes, None);
+    add("rpc, windows", Arc::new(at_provider(memory(), windows, Files::Bytes)), Files::Bytes, None);
+    let (store, folder) = local(&|store| Arc::new(at_provider(Arc::new(store), posix, Files::Text)));
+    add("rpc, text, local", store, Files::Text, folder);
+    let (store, folder) = local(&|store| Arc::new(at_provider(store.without_links(), posix, Files::Bytes)));
+    add("rpc, binary, local", store, Files::Bytes, folder);
+    subjects
+}
+
+/// The one of this name.
+pub(crate) fn backend(name: &str) -> Subject {
+    every_backend().into_iter().find(|subject| subject.name == name).unwrap()
+}
+
+/// A view of each.
+pub(crate) fn every_confined() -> Vec<(Subject, Confined)> {
+    let view = |subject: Subject| {
+        let view = Confined::new(subject.store.as_ref(), "files").unwrap();
+        (subject, view)
+    };
+    every_backend().into_iter().map(view).collect()
+}

@@ -1,0 +1,103 @@
+//! The bodies of a session's storage.
+
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use grove_fs::rpc::wire::Method;
+use grove_fs::rpc::{CallError, Capabilities, Limits, ProviderConfig, Remote, RemoteCalls};
+use grove_fs::{Conventions, Kind, MemoryFs, Provider, RelativeName, Removal, RpcFs, SessionFs};
+use serde_json::Value;
+
+/// Any text as the name of a file: it is refused, or stays in its folder. What is said of it can be shown.
+pub fn names(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let name = match RelativeName::parse(text) {
+        Ok(name) => name,
+        Err(error) => {
+            assert_eq!((error.code(), error.path()), ("EINVAL", text));
+            assert!(error.to_string().chars().all(|character| !character.is_control()), "{error}");
+            return;
+        }
+    };
+    assert_eq!(name.as_str(), text);
+    let path = Path::new("/folder").join(text);
+    let (root, below) = (path.components().take(2), path.components().skip(2));
+    assert!(root.eq(Path::new("/folder").components()));
+    assert!(below.clone().all(|part| matches!(part, Component::Normal(_))), "{text:?}");
+    assert_eq!(below.count(), name.parts().count());
+    assert!(name.parts().all(|part| RelativeName::parse(part).is_ok()), "{text:?}");
+}
+
+/// Any lines as a host's calls: each is answered, or refused alone. What they leave behind can be listed and read.
+/// Any lines as a provider's answers: each gives a value or an error.
+pub fn provider(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = MemoryFs::default();
+        let provider = Provider::new(Conventions::Posix, Capabilities { binary: true, sqlite: false });
+        provider.add("s1", Arc::new(store.clone()));
+        let mut answers = Vec::new();
+        for line in text.lines() {
+            let Ok(call) = serde_json::from_str::<Value>(line) else { continue };
+            let method = call["method"].as_str().unwrap_or_default();
+            let answer = provider.answer(method, call["params"].clone()).await;
+            let is_known = Method::named(method).is_some();
+            assert!(is_known || matches!(answer, Err(CallError::Refused { code: -32601, .. })), "{line}");
+            answers.push(call);
+            answers.extend(answer);
+        }
+        everything_can_be_read(&store).await;
+        answers_are_understood_or_refused(answers).await;
+    });
+}
+
+async fn everything_can_be_read(store: &MemoryFs) {
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in store.readdir_with_types(&folder).await.expect("a folder") {
+            let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
+            match entry.kind {
+                Kind::Folder => folders.push(path),
+                Kind::File | Kind::Other => drop(store.read_file(&path).await.expect("a file")),
+            }
+        }
+    }
+}
+
+/// A provider that says anything at all.
+#[derive(Debug)]
+struct Anything(Value);
+
+#[async_trait::async_trait]
+impl RemoteCalls for Anything {
+    async fn call(&self, _: &str, _: Value) -> Result<Value, CallError> {
+        Ok(self.0.clone())
+    }
+}
+
+async fn answers_are_understood_or_refused(answers: Vec<Value>) {
+    for answer in answers.into_iter().take(8) {
+        let config = ProviderConfig {
+            initial_cwd: "/".to_owned(),
+            session_state_path: "/state".to_owned(),
+            conventions: Conventions::Posix,
+            capabilities: Capabilities { binary: true, sqlite: false },
+        };
+        let remote = Remote::new(Arc::new(Anything(answer)), Limits::default());
+        let store = RpcFs::new(Arc::new(remote), "s1", config).expect("a store");
+        let names = store.readdir("d").await.unwrap_or_default();
+        assert!(names.iter().all(|name| !name.contains('/') && name != ".."), "{names:?}");
+        for result in [
+            store.read_range("f", 0, 10).await.map(drop),
+            store.stat("f").await.map(drop),
+            store.exists("f").await.map(drop),
+            store.write_file("f", b"x").await,
+            store.append_file("f", &[255]).await,
+            store.rm("f", Removal::One).await,
+            store.rename("f", "g").await,
+        ] {
+            assert!(result.is_ok() || result.is_err_and(|error| error.path() == "f"));
+        }
+    }
+}

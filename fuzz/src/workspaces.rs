@@ -1,0 +1,86 @@
+//! The bodies of what a session has beside its log.
+
+use grove_fs::workspace::{
+    Checkpoint, Field, ForkedAs, Index, Manifest, ManifestError, Value, Workspace, WorkspaceError,
+};
+use grove_fs::{MemoryFs, SessionFs};
+use jiff::Timestamp;
+
+const TEXTS: [Field; 3] = [Field::Id, Field::Cwd, Field::Name];
+
+/// Any text as `workspace.yaml`: it is refused with a line that it has, or written as it was. What is set is read back,
+/// and changes nothing else; a fork is tied to nothing.
+pub fn manifest(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let manifest = match Manifest::parse(text) {
+        Ok(manifest) => manifest,
+        Err(
+            ManifestError::NotAField { line }
+            | ManifestError::Twice { line, .. }
+            | ManifestError::Unexpected { line, .. },
+        ) => {
+            assert!((1..=text.split_inclusive('\n').count()).contains(&line), "{line}");
+            return;
+        }
+    };
+    assert_eq!(manifest.to_string(), text);
+    for field in [Field::Id, Field::UserNamed, Field::SummaryCount, Field::CreatedAt] {
+        // Each gives a value or says which line has none.
+        let read = [
+            manifest.text(field).map(drop),
+            manifest.number(field).map(drop),
+            manifest.flag(field).map(drop),
+            manifest.time(field).map(drop),
+        ];
+        for error in read.into_iter().filter_map(Result::err) {
+            assert!(error.to_string().contains(field.key()), "{error}");
+        }
+    }
+    let value: String = text.chars().rev().take(40).collect();
+    for field in TEXTS {
+        let mut changed = manifest.clone();
+        changed.set(field, Value::Text(&value));
+        let again = Manifest::parse(&changed.to_string()).expect("what Grove wrote is read");
+        assert_eq!(again.text(field), Ok(Some(value.as_str())), "{changed}");
+        for other in TEXTS.into_iter().filter(|other| *other != field) {
+            assert_eq!(again.text(other).ok(), manifest.text(other).ok(), "{changed}");
+        }
+        assert!(again.remote_keys().eq(manifest.remote_keys()), "{changed}");
+    }
+    let fork = ForkedAs { id: "s2", name: None, at: Timestamp::UNIX_EPOCH, checkpoints: 1 };
+    if let Ok(forked) = manifest.forked(fork) {
+        let again = Manifest::parse(&forked.to_string()).expect("what Grove wrote is read");
+        assert_eq!((again.remote_keys().count(), again.text(Field::Id)), (0, Ok(Some("s2"))), "{forked}");
+    }
+}
+
+/// Any text as `checkpoints/index.md`: it is written as it was. Rows that go are those that were meant, and one that
+/// comes stands behind the others under a number of its own.
+pub fn checkpoints(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let index = Index::parse(text);
+    assert_eq!(index.to_string(), text);
+    let listed: Vec<Checkpoint> = index.checkpoints().cloned().collect();
+    let last = listed.iter().map(|row| row.number).max().unwrap_or(0) / 2;
+    let mut cut = index.clone();
+    let (gone, kept): (Vec<_>, Vec<_>) = listed.iter().cloned().partition(|row| row.number > last);
+    assert_eq!(cut.remove_after(last), gone);
+    assert!(cut.checkpoints().eq(&kept));
+    assert_eq!(Index::parse(&cut.to_string()), cut);
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = MemoryFs::default();
+        store.write_file("s1/checkpoints/index.md", data).await.expect("a file");
+        let workspace = Workspace::of(&store, Some("s1")).expect("a workspace");
+        match workspace.add_checkpoint(text, "summary", Timestamp::UNIX_EPOCH).await {
+            Ok(added) => {
+                assert!(listed.iter().all(|row| row.number < added.number));
+                assert_eq!(workspace.checkpoint(added.number).await.as_deref(), Ok("summary"));
+                let expected: Vec<Checkpoint> = listed.into_iter().chain([added]).collect();
+                assert_eq!(workspace.checkpoints().await, Ok(expected));
+            }
+            Err(error) => assert!(matches!(error, WorkspaceError::NoNumberLeft { .. }), "{error}"),
+        }
+    });
+}
