@@ -12,7 +12,7 @@
 //! - [`Process`]: a program in a process group of its own, which is ended for sure, with all that it started.
 //! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest of their output.
 //!
-//! Git will live here too.
+//! - [`Repository`]: which git repository a folder belongs to.
 //!
 //! # What it never does
 //!
@@ -44,6 +44,7 @@ mod error;
 mod look;
 mod policy;
 mod process;
+mod repository;
 mod terminal;
 mod uri;
 mod watch;
@@ -52,6 +53,7 @@ pub use error::FileError;
 pub use look::{Content, Entry, Kind, Links, Resolved, list, read, resolve};
 pub use policy::{Access, Policy, Roots};
 pub use process::{Exit, Process, ProcessError, Program, inherit_nothing, inherited_environment};
+pub use repository::Repository;
 pub use terminal::{Output, Screen, Terminal, TerminalError, TerminalLimits, TerminalRequest, TerminalSize, Terminals};
 pub use uri::{file_uri, local_path};
 pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher};

@@ -2,7 +2,8 @@
 //!
 //! [`Terminals`] knows those of one asker by their ids, and bounds how many there are. Each [`Terminal`] comes with a
 //! future ([`Screen::run`]) that has to run somewhere: it reads what the command shows, so that a command whose output
-//! nobody asks for never waits. What is kept are the newest bytes.
+//! nobody asks for never waits. What is kept are the newest bytes; whoever wants all of them is told them as they come
+//! ([`Screen::telling`]).
 
 mod output;
 
@@ -17,7 +18,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use self::output::Kept;
@@ -135,6 +136,8 @@ pub struct Screen {
     kept: Arc<Mutex<Kept>>,
     wish: watch::Receiver<Wish>,
     stage: watch::Sender<Stage>,
+    /// Who is told everything that is shown.
+    listener: Option<mpsc::Sender<Vec<u8>>>,
 }
 
 impl Terminals {
@@ -153,7 +156,9 @@ impl Terminals {
         let (stage, its_stage) = watch::channel(Stage::Running);
         let (wish, its_wish) = watch::channel(Wish::Run);
         let kept = Arc::new(Mutex::new(Kept::new(bytes)));
-        let screen = Screen { master, group, grace: self.limits.grace, kept: Arc::clone(&kept), wish: its_wish, stage };
+        let grace = self.limits.grace;
+        let its_kept = Arc::clone(&kept);
+        let screen = Screen { master, group, grace, kept: its_kept, wish: its_wish, stage, listener: None };
         let id = format!("terminal-{}", self.made.fetch_add(1, Ordering::Relaxed) + 1);
         let terminal = Terminal { id: id.clone(), kept, wish, stage: its_stage };
         let mut table = self.table();
@@ -248,9 +253,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Screen {
+    /// Tells everything that the command shows, all of it before its exit is known. The command waits while the listener
+    /// has no room.
+    #[must_use]
+    pub fn telling(self, listener: mpsc::Sender<Vec<u8>>) -> Self {
+        Self { listener: Some(listener), ..self }
+    }
+
     /// Runs until the terminal is released.
     pub async fn run(mut self) {
         let exit = self.show().await;
+        // Whoever listens knows the end before anybody else knows the exit.
+        self.listener = None;
         self.stage.send_replace(Stage::Ended(exit));
         // What the command left behind goes on until the terminal is released, or nobody has it any longer.
         self.wish.wait_for(|wish| *wish == Wish::Release).await.map(drop).ok();
@@ -271,22 +285,56 @@ impl Screen {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut open = true;
         let mut ended: Option<(Exit, Instant)> = None;
+        let mut listens = self.listener.is_some();
+        let mut untold: Option<Untold> = None;
         loop {
-            let last_words = ended.map(|(_, until)| until);
+            // A command need not hurry because its listener is slow.
+            let last_words = ended.filter(|_| untold.is_none()).map(|(_, until)| until);
             tokio::select! {
-                read = read(&self.master, &mut chunk), if open => match read {
-                    Ok(bytes) if bytes > 0 => locked(&self.kept).push(&chunk[..bytes]),
+                read = read(&self.master, &mut chunk), if open && untold.is_none() => match read {
+                    Ok(bytes) if bytes > 0 => {
+                        locked(&self.kept).push(&chunk[..bytes]);
+                        let bytes = listens.then(|| chunk[..bytes].to_vec());
+                        untold = bytes.map(|bytes| Untold { bytes, since: Instant::now() });
+                    }
                     _ => open = false,
                 },
+                room = room(self.listener.as_ref()), if untold.is_some() => {
+                    let told = untold.take();
+                    if let (Some(Untold { since, .. }), Some((_, until))) = (&told, &mut ended) {
+                        *until += since.elapsed();
+                    }
+                    match (room, told) {
+                        (Ok(room), Some(told)) => room.send(told.bytes),
+                        // Nobody listens any longer.
+                        (Err(_), _) => listens = false,
+                        (Ok(_), None) => {}
+                    }
+                }
                 exit = &mut life, if ended.is_none() => ended = Some((exit, Instant::now() + LAST_WORDS)),
                 () = until(last_words) => open = false,
             }
             if let Some((exit, _)) = ended
                 && !open
+                && untold.is_none()
             {
                 return exit;
             }
         }
+    }
+}
+
+/// What was shown and not told yet.
+#[derive(Debug)]
+struct Untold {
+    bytes: Vec<u8>,
+    since: Instant,
+}
+
+async fn room<T>(listener: Option<&mpsc::Sender<T>>) -> Result<mpsc::Permit<'_, T>, mpsc::error::SendError<()>> {
+    match listener {
+        Some(listener) => listener.reserve().await,
+        None => Err(mpsc::error::SendError(())),
     }
 }
 

@@ -55,6 +55,42 @@ async fn all_output_is_there_when_the_exit_is() {
 }
 
 #[tokio::test]
+async fn a_listener_is_told_everything_before_the_exit_is_known_however_slow_it_is() {
+    let terminals = terminals();
+    let (terminal, screen) = terminals.create(&request(shell("/", "seq 1 20000; sleep 600 & exit 4"))).unwrap();
+    let (listener, mut told) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(screen.telling(listener).run());
+    let listens = tokio::spawn(async move {
+        let mut all = Vec::new();
+        while let Some(chunk) = told.recv().await {
+            // Longer than a command's last words are waited for, all in all.
+            if all.len() < 40_000 {
+                tokio::time::sleep(Duration::from_millis(30)).await;
+            }
+            all.extend(chunk);
+        }
+        all
+    });
+    assert_eq!(exit_of(&terminal).await.code, Some(4));
+    let all = timeout(DEADLINE, listens).await.unwrap().unwrap();
+    let numbers: String = (1..=20_000).map(|number| format!("{number}\r\n")).collect();
+    assert!(all == numbers.as_bytes(), "{} of {} bytes", all.len(), numbers.len());
+    terminals.release(terminal.id()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_goes_on_when_nobody_listens_any_longer() {
+    let terminals = terminals();
+    let (terminal, screen) = terminals.create(&request(shell("/", "seq 1 20000; exit 4"))).unwrap();
+    let (listener, told) = tokio::sync::mpsc::channel(1);
+    drop(told);
+    tokio::spawn(screen.telling(listener).run());
+    assert_eq!(exit_of(&terminal).await.code, Some(4));
+    assert!(terminal.output().text.ends_with("20000\r\n"));
+    terminals.release(terminal.id()).await.unwrap();
+}
+
+#[tokio::test]
 async fn output_can_be_read_while_the_command_runs_and_the_newest_is_kept() {
     let terminals = terminals();
     let script = "echo begin; for i in $(seq 1 300); do printf 'ä€😀'; done; echo end; cat";
