@@ -77,6 +77,8 @@ pub enum SessionEvent {
     },
     /// What is known about the session beside what is said in it: all of it, as it is from now on.
     DetailsChanged(Box<Details>),
+    /// The session lies in another store from now on.
+    Moved(StoreName),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

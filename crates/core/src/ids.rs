@@ -73,6 +73,24 @@ ids! {
     ProviderId,
     /// A model of an agent.
     ModelId,
+    /// A store of sessions, as the host's configuration calls it.
+    StoreName,
+}
+
+impl StoreName {
+    /// The store that every host has. Sessions that name none are in it.
+    pub const LOCAL: &'static str = "local";
+
+    /// Whether it is the one that every host has.
+    pub fn is_local(&self) -> bool {
+        self.as_str() == Self::LOCAL
+    }
+}
+
+impl Default for StoreName {
+    fn default() -> Self {
+        Self::from(Self::LOCAL)
+    }
 }
 
 impl SessionUri {

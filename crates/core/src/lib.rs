@@ -30,6 +30,7 @@
 //!     model: None,
 //!     working_directories: vec![],
 //!     config: None,
+//!     store: StoreName::default(),
 //! };
 //! let mut session = Session::new(&new, Timestamp(1));
 //! let say_hello = Command::StartTurn {

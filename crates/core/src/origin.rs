@@ -9,6 +9,9 @@ use crate::ids::*;
 #[serde(rename_all = "camelCase")]
 pub struct ChatOrigin {
     pub session: SessionId,
+    /// Where that session's folder lay then.
+    #[serde(default, skip_serializing_if = "StoreName::is_local")]
+    pub store: StoreName,
     pub chat: ChatId,
     /// The URI that a client gave the other chat, which may be gone by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +60,9 @@ pub struct LogPart {
     /// The leaf in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<String>,
+    /// When what comes behind it was said, where it ends before the present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// How much of a log.

@@ -79,6 +79,8 @@ pub struct Session {
     /// The session's settings, where it has any.
     pub config: Option<SessionConfig>,
     pub details: Details,
+    /// Where its folder lies.
+    pub store: StoreName,
 }
 
 /// What is known about a session beside what is said in it. It changes as a whole, since no dialect can tell less.
@@ -97,6 +99,23 @@ pub struct Details {
     /// What a person should know before going on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What the session has beside its conversation, where somebody has put something there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceDetails>,
+}
+
+/// What is in a session's workspace, in few words: who keeps some of it knows when to look again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkspaceDetails {
+    /// When the plan was last written, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Timestamp>,
+    /// When a file was last put there or taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Timestamp>,
+    /// How many checkpoints are listed.
+    pub checkpoints: u32,
 }
 
 /// A command that an agent understands at the beginning of a message.
@@ -434,6 +453,9 @@ pub struct NewSession {
     pub working_directories: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<SessionConfig>,
+    /// Where its folder lies.
+    #[serde(default, skip_serializing_if = "StoreName::is_local")]
+    pub store: StoreName,
 }
 
 impl Session {
@@ -463,6 +485,7 @@ impl Session {
             active_clients: Vec::new(),
             config: new.config.clone(),
             details: Details::default(),
+            store: new.store.clone(),
         }
     }
 
@@ -487,6 +510,7 @@ impl Session {
             active_clients: self.active_clients.clone(),
             config: self.config.clone(),
             details: self.details.clone(),
+            store: self.store.clone(),
         }
     }
 

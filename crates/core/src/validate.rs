@@ -628,7 +628,8 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 | SessionEvent::ActiveClientSet(_)
                 | SessionEvent::ActiveClientRemoved(_)
                 | SessionEvent::ConfigChanged { .. }
-                | SessionEvent::DetailsChanged(_) => {}
+                | SessionEvent::DetailsChanged(_)
+                | SessionEvent::Moved(_) => {}
             }
             out.session_event(event);
         }

@@ -10,6 +10,9 @@ use crate::indexer::LEAF_MARK;
 use crate::object::{Object, quoted};
 use crate::time::iso;
 
+/// Grove's own: something that happened to the session, for people who look at its log.
+pub const INFO: &str = "grove.info";
+
 /// What every entry has: its id, what it hangs from, and when it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
@@ -135,6 +138,14 @@ pub fn leaf_mark(id: &str, at: Timestamp, leaf: Option<&str>) -> Vec<u8> {
     let mut data = Object::default();
     data.set("leafId", leaf.map_or_else(|| b"null".to_vec(), text));
     entry.set("data", data.render());
+    entry.render()
+}
+
+/// Grove's own: something that happened to the session. `data` says what, at least as `infoType` and `message`.
+pub fn info(stamp: Stamp<'_>, data: &Value) -> Vec<u8> {
+    let mut entry = entry("custom", stamp);
+    entry.set("customType", text(INFO));
+    entry.set("data", data.to_string());
     entry.render()
 }
 

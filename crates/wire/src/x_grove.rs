@@ -1,7 +1,9 @@
 //! What Grove adds to the protocols: methods with the prefix `x-grove/`, the same on connections of every dialect.
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main one
-//! is meant.
+//! is meant. What a session has beside its conversation is [`workspace`].
+
+pub mod workspace;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,10 +24,12 @@ pub enum Method {
     Merge,
     Compact,
     Abort,
+    Migrate,
+    Workspace(workspace::Method),
 }
 
 impl Method {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 20] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -35,6 +39,17 @@ impl Method {
         Self::Merge,
         Self::Compact,
         Self::Abort,
+        Self::Migrate,
+        Self::Workspace(workspace::Method::Manifest),
+        Self::Workspace(workspace::Method::Plan),
+        Self::Workspace(workspace::Method::SetPlan),
+        Self::Workspace(workspace::Method::Files),
+        Self::Workspace(workspace::Method::ReadFile),
+        Self::Workspace(workspace::Method::WriteFile),
+        Self::Workspace(workspace::Method::RemoveFile),
+        Self::Workspace(workspace::Method::Checkpoints),
+        Self::Workspace(workspace::Method::Checkpoint),
+        Self::Workspace(workspace::Method::Todos),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -48,6 +63,8 @@ impl Method {
             Method::Merge => "x-grove/merge",
             Method::Compact => "x-grove/compact",
             Method::Abort => "x-grove/abort",
+            Method::Migrate => "x-grove/migrate",
+            Method::Workspace(method) => method.as_str(),
         }
     }
 
@@ -133,7 +150,7 @@ pub struct NavigateParams {
 }
 
 /// Tells `null` from absent.
-fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+pub(crate) fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
 }
 
@@ -249,9 +266,28 @@ pub struct BranchParams {
 pub struct ForkParams {
     /// What it is called; without one, as this one, and that it is a fork.
     pub title: Option<String>,
+    /// The store that it is to lie in; without one, where this one lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
 }
 
-/// The answer to both.
+/// Has the session lie in another store, under the same name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MigrateParams {
+    pub store: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MigrateResult {
+    pub store: String,
+    /// How many files were copied and compared; none where it was there already.
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// The answer to `x-grove/branch` and `x-grove/fork`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSessionResult {

@@ -89,6 +89,7 @@ pub(crate) fn new_session() -> NewSession {
         model: None,
         working_directories: vec!["/project".into()],
         config: Some(SessionConfig::of(extra("mode", "ask"))),
+        store: StoreName::default(),
     }
 }
 
@@ -186,8 +187,21 @@ fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
             };
             let turns: Vec<_> = of.turns.iter().take(dice.below(3)).cloned().collect();
             let turn = turns.last().map(|turn| turn.id.clone());
-            let log = LogPart { boundary: 100, extent: Extent::Branch, leaf: Some(dice.text()) };
-            let origin = ChatOrigin { session: new_session().id, chat: id, uri: of.uri.clone(), turn, kind, log };
+            let log = LogPart {
+                boundary: 100,
+                extent: Extent::Branch,
+                leaf: Some(dice.text()),
+                until: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
+            };
+            let origin = ChatOrigin {
+                session: new_session().id,
+                store: StoreName::default(),
+                chat: id,
+                uri: of.uri.clone(),
+                turn,
+                kind,
+                log,
+            };
             Command::ForkChat { chat, uri, origin: origin.into(), turns, older: dice.chance(30) }
         }
         2 | 5 | 6 => Command::RemoveChat(if dice.chance(80) { side_chat(dice) } else { id }),
@@ -501,7 +515,8 @@ fn created(id: SessionId, dice: &mut Dice) -> SessionEvent {
 
 /// Anything that may be said of a session itself, except that it comes or goes.
 pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
-    match dice.below(28) {
+    match dice.below(29) {
+        28 => SessionEvent::Moved(StoreName::from(dice.pick(&["local", "other"]))),
         0 | 27 => SessionEvent::CreationFailed(error(dice)),
         1 => SessionEvent::ChatRowChanged(chat_row(dice)),
         20 => match dice.chance(60) {
@@ -548,6 +563,11 @@ fn details(dice: &mut Dice) -> Details {
         commands: (0..dice.below(3)).map(|_| command(dice)).collect(),
         remembered: (0..dice.below(3)).map(|_| remembered(dice)).collect(),
         warnings: (0..dice.below(3)).map(|_| dice.text()).collect(),
+        workspace: dice.maybe(|dice| WorkspaceDetails {
+            plan: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
+            files: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
+            checkpoints: dice.below(3) as u32,
+        }),
     }
 }
 

@@ -225,8 +225,16 @@ pub(crate) fn fork_chat(id: &str, kind: OriginKind, turns: Vec<Arc<Turn>>) -> Co
 }
 
 pub(crate) fn origin(kind: OriginKind) -> Arc<ChatOrigin> {
-    let log = LogPart { boundary: 100, extent: Extent::Branch, leaf: Some("a".into()) };
-    Arc::new(ChatOrigin { session: "s1".into(), chat: main(), uri: None, turn: Some(turn()), kind, log })
+    let log = LogPart { boundary: 100, extent: Extent::Branch, leaf: Some("a".into()), until: None };
+    Arc::new(ChatOrigin {
+        session: "s1".into(),
+        store: StoreName::default(),
+        chat: main(),
+        uri: None,
+        turn: Some(turn()),
+        kind,
+        log,
+    })
 }
 
 /// A client that takes part, with a tool of its own.

@@ -13,7 +13,7 @@ mod read;
 mod window;
 mod write;
 
-pub use place::{Place, place_of};
+pub use place::{Place, begun_at, place_of};
 pub use read::{ended_turn, turns};
 pub use window::{Limit, Stretch, Window, newest, newest_at, newest_in};
 pub use write::{Lines, Origin, header_line, name_line, turn_lines};
@@ -45,6 +45,9 @@ struct TurnEnd {
     outcome: Outcome,
     started_at: Timestamp,
     ended_at: Timestamp,
+    /// When it had ended by the host's clock; the other times may be a client's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen_end: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
 }

@@ -1,12 +1,12 @@
 //! Where a turn stands in its log.
 
-use grove_core::{SessionId, TurnId};
+use grove_core::{SessionId, Timestamp, TurnId};
 use grove_fs::SessionFs;
 
-use super::read::turn_named_in;
+use super::read::{end_in, turn_named_in};
 use super::write::hash_of;
 use crate::error::LogError;
-use crate::index::{EntryNo, Index};
+use crate::index::{EntryNo, Index, Owner};
 use crate::kind::Kind;
 use crate::role::Role;
 use crate::store::read_lines;
@@ -37,6 +37,28 @@ pub async fn place_of(fs: &dyn SessionFs, path: &str, index: &Index, turn: &Turn
         if let Some(place) = found.and_then(|at| places.get(at)) {
             return Ok(Some(*place));
         }
+    }
+    Ok(None)
+}
+
+/// When a turn began by the host's clock, of which a message of the user is the first entry. The entry's own time may be
+/// by a client's. `None` where nobody knows.
+pub async fn begun_at(
+    fs: &dyn SessionFs,
+    path: &str,
+    index: &Index,
+    first: EntryNo,
+) -> Result<Option<Timestamp>, LogError> {
+    let line = read_lines(fs, path, index, &[first]).await?;
+    let Some(turn) = line.first().and_then(|line| turn_named_in(line)) else { return Ok(None) };
+    // A turn is written in one piece, so its end is the next end of a turn.
+    let own = index.entries().skip(first.as_usize() + 1).filter(|entry| index.owner(*entry) == Owner::Grove);
+    let own: Vec<EntryNo> = own.take(STEP).collect();
+    for entry in own {
+        let lines = read_lines(fs, path, index, &[entry]).await?;
+        let Some(end) = lines.first().and_then(|line| end_in(line)).filter(|end| end.turn == turn) else { continue };
+        let lasted = end.ended_at.0.saturating_sub(end.started_at.0);
+        return Ok(end.seen_end.map(|seen| Timestamp(seen.0.saturating_sub(lasted))));
     }
     Ok(None)
 }

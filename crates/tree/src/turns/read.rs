@@ -82,7 +82,7 @@ pub fn ended_turn(line: &[u8]) -> Option<(TurnId, Timestamp)> {
     end_in(line).map(|end| (end.turn, end.started_at))
 }
 
-fn end_in(line: &[u8]) -> Option<TurnEnd> {
+pub(super) fn end_in(line: &[u8]) -> Option<TurnEnd> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Custom {

@@ -17,6 +17,8 @@ pub struct Origin<'a> {
     pub model: Option<&'a ModelId>,
     /// What the chat had cost before the turn, where it is known.
     pub spent: Option<&'a Cost>,
+    /// When the turn had ended by the host's clock, where that is known.
+    pub seen_end: Option<Timestamp>,
 }
 
 /// Lines to append to a log, and where the next ones hang.
@@ -73,6 +75,7 @@ pub fn turn_lines(turn: &Turn, origin: Origin<'_>, parent: Option<&str>, is_take
         outcome: turn.outcome,
         started_at: turn.started_at,
         ended_at: turn.ended_at,
+        seen_end: origin.seen_end,
         usage: turn.usage.clone(),
     };
     writer.own(TURN_END, turn.ended_at, &end);

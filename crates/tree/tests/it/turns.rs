@@ -19,7 +19,7 @@ fn log_of(session: &Session, turns: &[Arc<Turn>]) -> Log {
     let (mut leaf, mut spent) = (None, None);
     for turn in turns {
         let model = session.model.as_ref();
-        let origin = Origin { session: &session.id, provider: &session.provider, model, spent };
+        let origin = Origin { session: &session.id, provider: &session.provider, model, spent, seen_end: None };
         let log = open(bytes.clone(), &mut || unreachable!()).unwrap();
         let lines = turn_lines(turn, origin, leaf.as_deref(), &|id| log.index().find(id).is_some());
         bytes.extend(lines.bytes);
@@ -331,7 +331,7 @@ fn the_first_message_has_no_parent_and_groves_own_entries_are_nobodys() {
 fn writing_a_turn_twice_gives_the_same_entries() {
     let session = lived(&(0..200).collect::<Vec<u64>>());
     let turn = session.chats[0].turns.first().unwrap();
-    let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None };
+    let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
     let once = turn_lines(turn, origin, None, &|_| false);
     assert_eq!(once, turn_lines(turn, origin, None, &|_| false));
     let again = turn_lines(turn, origin, None, &|id| id.len() == 8);

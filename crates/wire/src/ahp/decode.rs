@@ -178,7 +178,7 @@ pub fn message(message: Message) -> Result<core::Message, String> {
 }
 
 /// What core models of an attachment; the whole is kept beside it.
-fn attachment(attachment: &MessageAttachment) -> Option<core::Attachment> {
+pub(super) fn attachment(attachment: &MessageAttachment) -> Option<core::Attachment> {
     let MessageAttachment::Resource(resource) = attachment else { return None };
     let kind = match resource.display_kind.as_deref() {
         Some("directory" | "folder") => core::AttachmentKind::Directory,

@@ -192,6 +192,8 @@ fn session(
         core::SessionEvent::Created(_)
         | core::SessionEvent::Listed
         | core::SessionEvent::Removed
+        // Where it lies is the host's own matter.
+        | core::SessionEvent::Moved(_)
         // A message says which model it wants.
         | core::SessionEvent::ModelChanged(_) => return None,
         core::SessionEvent::Ready => SessionAction::Ready(SessionReady {}),
@@ -515,7 +517,8 @@ pub fn notification(
         | core::SessionEvent::ActiveClientSet(_)
         | core::SessionEvent::ActiveClientRemoved(_)
         | core::SessionEvent::ConfigChanged { .. }
-        | core::SessionEvent::DetailsChanged(_) => return None,
+        | core::SessionEvent::DetailsChanged(_)
+        | core::SessionEvent::Moved(_) => return None,
     };
     let changed = SessionSummaryChangedParams { channel, session: resource, changes };
     Some(Notification::SessionSummaryChanged(changed))

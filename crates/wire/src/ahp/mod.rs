@@ -28,11 +28,12 @@
 //! Modules: [`state`], [`action`], [`reduce`], which says what actions do to states, [`command`], [`notification`],
 //! [`error`], [`version`], and [`schema`], which says what a host may send; [`uri`] for the names of channels,
 //! [`project`] for how `grove-core`'s state looks here, [`encode`] for its events, and [`decode`] for what a client's
-//! action asks of it.
+//! action asks of it; [`carried`] for the bytes that come with a message.
 
 mod macros;
 
 pub mod action;
+pub mod carried;
 pub mod command;
 pub mod decode;
 pub mod encode;

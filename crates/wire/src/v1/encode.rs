@@ -45,7 +45,8 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
         | SessionEvent::ActiveClientSet(_)
         | SessionEvent::ActiveClientRemoved(_)
         | SessionEvent::ConfigChanged { .. }
-        | SessionEvent::DetailsChanged(_) => None,
+        | SessionEvent::DetailsChanged(_)
+        | SessionEvent::Moved(_) => None,
     }
 }
 
@@ -78,7 +79,8 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         | SessionEvent::ActiveClientSet(_)
         | SessionEvent::ActiveClientRemoved(_)
         | SessionEvent::ConfigChanged { .. }
-        | SessionEvent::DetailsChanged(_) => None,
+        | SessionEvent::DetailsChanged(_)
+        | SessionEvent::Moved(_) => None,
     }
 }
 

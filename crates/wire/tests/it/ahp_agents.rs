@@ -81,6 +81,11 @@ fn details() -> Details {
             option: PermissionOption { id: "always".into(), label: "Always".into(), allows: true, lasting: true },
         }],
         warnings: vec!["Another session's agent works in this folder too".into()],
+        workspace: Some(WorkspaceDetails {
+            plan: Some(Timestamp(1_760_090_400_000)),
+            files: Some(Timestamp(1_760_090_401_000)),
+            checkpoints: 2,
+        }),
     }
 }
 
@@ -142,6 +147,7 @@ fn a_snapshot_has_the_newest_schema_of_the_settings() {
         model: None,
         working_directories: vec![],
         config: Some(SessionConfig::of(object(json!({"mode": "ask"})))),
+        store: StoreName::default(),
     };
     let mut session = Session::new(&new, Timestamp(1));
     let served = |session: &Session| {
@@ -175,6 +181,7 @@ fn version_1_reads_plans_and_notices_as_text() {
             model: None,
             working_directories: vec![],
             config: None,
+            store: StoreName::default(),
         };
         Session::new(&new, Timestamp(1))
     };

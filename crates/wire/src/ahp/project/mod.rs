@@ -47,7 +47,7 @@ fn kept<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
 }
 
 /// A path as a URI; what is a URI already stays as it is.
-fn directory(path: &str) -> Uri {
+pub(super) fn directory(path: &str) -> Uri {
     const KEEP: &percent_encoding::AsciiSet =
         &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
     match path.starts_with('/') {

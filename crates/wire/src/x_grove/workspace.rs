@@ -1,0 +1,243 @@
+//! What a session has beside its conversation: a manifest, a plan, files, checkpoints, a todo list.
+//!
+//! A chat may be named as `channel` where a session is meant: all chats of a session have one workspace.
+
+use serde::{Deserialize, Serialize};
+
+/// How many bytes of a file are written, or read, at once. In base64 they still fit into a message.
+pub const MOST_BYTES: usize = 2 << 20;
+
+/// The methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Manifest,
+    Plan,
+    SetPlan,
+    Files,
+    ReadFile,
+    WriteFile,
+    RemoveFile,
+    Checkpoints,
+    Checkpoint,
+    Todos,
+}
+
+impl Method {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Method::Manifest => "x-grove/workspace/manifest",
+            Method::Plan => "x-grove/workspace/plan",
+            Method::SetPlan => "x-grove/workspace/setPlan",
+            Method::Files => "x-grove/workspace/files",
+            Method::ReadFile => "x-grove/workspace/readFile",
+            Method::WriteFile => "x-grove/workspace/writeFile",
+            Method::RemoveFile => "x-grove/workspace/removeFile",
+            Method::Checkpoints => "x-grove/workspace/checkpoints",
+            Method::Checkpoint => "x-grove/workspace/checkpoint",
+            Method::Todos => "x-grove/workspace/todos",
+        }
+    }
+}
+
+/// Who the session is and where it works, as its manifest says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestResult {
+    pub id: String,
+    /// The session's folder, as it is spelled where it lies.
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_root: Option<String>,
+    /// `owner/name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether a person gave the name.
+    pub user_named: bool,
+    /// How many checkpoints are listed.
+    pub summary_count: u64,
+    pub fork_count: u64,
+    /// RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanResult {
+    /// `null` where there is none.
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetPlanParams {
+    /// `null` takes the plan away. It must be said: nobody does that by forgetting it.
+    #[serde(deserialize_with = "super::said")]
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetPlanResult {
+    /// Whether there was anything to do: who takes away a plan that is not there changes nothing.
+    pub changed: bool,
+}
+
+/// Where files lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Shelf {
+    #[default]
+    Files,
+    Research,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FilesParams {
+    pub shelf: Shelf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FilesResult {
+    /// Sorted by name.
+    pub files: Vec<FileInfo>,
+    /// Whether there are more than can be listed.
+    pub more: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileInfo {
+    /// Its parts are separated by `/`.
+    pub name: String,
+    /// In bytes.
+    pub size: u64,
+    /// Milliseconds since 1970.
+    pub modified: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadFileParams {
+    pub name: String,
+    #[serde(default)]
+    pub shelf: Shelf,
+    /// Where to begin, in bytes.
+    #[serde(default)]
+    pub offset: u64,
+    /// How many bytes; without it, as many as are given at once ([`MOST_BYTES`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<usize>,
+}
+
+/// How bytes are written in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Encoding {
+    #[default]
+    #[serde(rename = "utf-8")]
+    Utf8,
+    #[serde(rename = "base64")]
+    Base64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadFileResult {
+    pub data: String,
+    /// `utf-8` where these bytes are that.
+    pub encoding: Encoding,
+    /// Whether the file goes on behind them.
+    pub more: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WriteFileParams {
+    pub name: String,
+    #[serde(default)]
+    pub shelf: Shelf,
+    /// All that the file holds then, at most [`MOST_BYTES`].
+    pub data: String,
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WriteFileResult {
+    /// In bytes.
+    pub size: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoveFileParams {
+    pub name: String,
+    #[serde(default)]
+    pub shelf: Shelf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoveFileResult {
+    /// Whether it was there.
+    pub removed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointsResult {
+    /// The oldest first.
+    pub checkpoints: Vec<CheckpointInfo>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointInfo {
+    pub number: u32,
+    pub title: String,
+    /// Its name in `checkpoints/`.
+    pub file: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointParams {
+    pub number: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointResult {
+    pub number: u32,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TodosResult {
+    pub todos: Vec<Todo>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    pub id: String,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `pending`, `in_progress`, `done` or `blocked`.
+    pub status: String,
+    /// The ids of those that come first.
+    pub depends_on: Vec<String>,
+}
