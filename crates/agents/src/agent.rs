@@ -8,6 +8,8 @@ use grove_core::*;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::spills::Spills;
+
 /// A kind of agent.
 #[async_trait]
 pub trait Agent: Send + Sync + 'static {
@@ -143,6 +145,8 @@ pub struct OpenSession {
     pub settings: Extra,
     /// Where to report what belongs to no turn.
     pub reports: ChatSink,
+    /// Where output goes that is too large for it.
+    pub spills: Arc<dyn Spills>,
 }
 
 /// What a turn begins with.

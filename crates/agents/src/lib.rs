@@ -8,6 +8,7 @@
 //! - [`TurnSink`]: where a running turn reports what happens ([`AgentEvent`]) and asks the person. It is bounded,
 //!   so an agent runs no faster than the host can store what it says. An agent whose process outlives the host marks
 //!   its reports ([`Mark`]), so that the next host knows up to where it was heard.
+//! - [`Spills`]: where output goes that is too large to be given to an agent. Whoever opens it brings that along.
 //! - [`catalog`]: the agents that are known by name, and whether they are installed.
 //! - [`acp`]: any program that speaks the Agent Client Protocol, behind a shim that outlives the host.
 //! - [`scripted`]: a deterministic agent for tests, demos and people without a model.
@@ -35,6 +36,7 @@
 //!     known_as: None,
 //!     settings: Extra::new(),
 //!     reports: sink.clone(),
+//!     spills: Arc::new(()),
 //! };
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!
@@ -50,5 +52,7 @@ pub mod acp;
 mod agent;
 pub mod catalog;
 pub mod scripted;
+mod spills;
 
 pub use agent::*;
+pub use spills::{SpillWriter, Spills};

@@ -111,6 +111,7 @@ impl AcpAgent {
             known_as: None,
             settings: Extra::new(),
             reports: ChatSink::new(BRIEF.into(), reports),
+            spills: Arc::new(()),
         };
         Short::start(Arc::new(self.chat(&opening)?.serving_nothing())).await
     }

@@ -50,6 +50,7 @@ impl AcpSummarizer {
             known_as: None,
             settings,
             reports: sink.clone(),
+            spills: Arc::new(()),
         };
         let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
         let chat = Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), &opening)?;

@@ -1,6 +1,7 @@
 //! The scripted agent: does exactly what the prompt tells it.
 //!
-//! A message whose text begins with `script:` carries a JSON array of steps (see `script.rs`), run in order. Any other
+//! A message whose text begins with `script:` carries a JSON array of steps (see `script.rs`), run in order; one that is
+//! too large for a message is read from the file that the message refers to. Any other
 //! text is answered by a short canned conversation that shows streaming, a tool call and a permission. Its summaries
 //! are made without a model as well (see `summary.rs`).
 
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 use grove_core::*;
 
 use crate::agent::*;
+use crate::spills::Spills;
 use script::{ClientCall, Part, Say, Script, Step, Tool};
 use summary::ScriptedSummarizer;
 
@@ -26,6 +28,10 @@ pub struct ScriptedAgent;
 const SLOW: &str = "scripted/slow-start";
 /// The model whose sessions cannot be created, as it turns out after [`FAILED_START`].
 const FAILING: &str = "scripted/fails-to-start";
+/// What the text of a message begins with that is a script.
+const SCRIPT: &str = "script:";
+/// No larger script is read.
+const LARGEST_SCRIPT: usize = 16 << 20;
 /// How long a slow start takes.
 pub const SLOW_START: Duration = Duration::from_millis(1_000);
 /// How long a start takes that fails: long enough for a turn to be started meanwhile.
@@ -61,7 +67,7 @@ impl Agent for ScriptedAgent {
             }
             Some(_) | None => {}
         }
-        Ok(Arc::new(ScriptedSession::default()))
+        Ok(Arc::new(ScriptedSession { steering: Mutex::default(), spills: session.spills }))
     }
 
     fn outlasts(&self) -> Outlasts {
@@ -74,15 +80,38 @@ impl Agent for ScriptedAgent {
 }
 
 /// What people say to running turns, until the script comes to it.
-#[derive(Default)]
 struct ScriptedSession {
     steering: Mutex<HashMap<TurnId, Vec<String>>>,
+    /// Where a script lies that is too large for a message.
+    spills: Arc<dyn Spills>,
 }
 
 impl ScriptedSession {
     // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
     fn steering(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<String>>> {
         self.steering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn script_of(&self, prompt: &Prompt) -> Result<Script, AgentError> {
+        let Some(steps) = prompt.message.text.strip_prefix(SCRIPT) else {
+            return Ok(script::canned(&prompt.message.text));
+        };
+        match self.pasted(&prompt.message).await? {
+            Some(whole) => whole.strip_prefix(SCRIPT).unwrap_or(&whole).parse(),
+            None => steps.parse(),
+        }
+    }
+
+    /// The text of which the message is only the beginning, where it was too large for one. It is attached last.
+    async fn pasted(&self, message: &Message) -> Result<Option<String>, AgentError> {
+        let Some(last) = message.attachments.last() else { return Ok(None) };
+        let Ok(path) = grove_work::local_path(&last.path) else { return Ok(None) };
+        let unreadable = |reason: String| AgentError::Script(format!("{} cannot be read: {reason}", last.path));
+        match self.spills.read(&path, LARGEST_SCRIPT).await {
+            Some(Ok(bytes)) => String::from_utf8(bytes).map(Some).map_err(|error| unreadable(error.to_string())),
+            Some(Err(reason)) => Err(unreadable(reason)),
+            None => Ok(None),
+        }
     }
 
     /// Runs a script from a step on; what is said to the turn is repeated between two steps.
@@ -103,7 +132,7 @@ impl ScriptedSession {
 #[async_trait]
 impl AgentSession for ScriptedSession {
     async fn prompt(&self, prompt: Prompt, turn: TurnSink) -> Result<(), AgentError> {
-        self.run(script_of(&prompt)?, 0, &prompt, &turn).await
+        self.run(self.script_of(&prompt).await?, 0, &prompt, &turn).await
     }
 
     /// A script waits in one step at a time, and what is asked there is named after the step.
@@ -111,7 +140,7 @@ impl AgentSession for ScriptedSession {
         let lost = || AgentError::Turn("the script's place is lost".to_owned());
         let Waiting { request, awaits } = from.waiting.into_iter().next().ok_or_else(lost)?;
         let number: usize = request.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).ok_or_else(lost)?;
-        let script = script_of(&prompt)?;
+        let script = self.script_of(&prompt).await?;
         match (awaits, script.steps.get(number).ok_or_else(lost)?) {
             (Awaits::Permission(call, answer), Step::Tool(tool)) => {
                 if answer.await.map_err(|_| AgentError::TurnOver)?.decision == Decision::Approved {
@@ -142,13 +171,6 @@ impl AgentSession for ScriptedSession {
     // Everything else happens in the prompt's own future, which the host drops.
     async fn cancel(&self, turn: &TurnId) {
         self.steering().remove(turn);
-    }
-}
-
-fn script_of(prompt: &Prompt) -> Result<Script, AgentError> {
-    match prompt.message.text.strip_prefix("script:") {
-        Some(steps) => steps.parse(),
-        None => Ok(script::canned(&prompt.message.text)),
     }
 }
 

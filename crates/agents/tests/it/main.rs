@@ -8,5 +8,6 @@ mod life;
 mod place;
 mod restart;
 mod serve;
+mod spills;
 mod summary;
 mod talk;

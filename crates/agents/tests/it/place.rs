@@ -144,6 +144,18 @@ impl Session {
         known_as: Option<String>,
         settings: Extra,
     ) -> Self {
+        Self::open_spilling(agent, session, working_directories, known_as, settings, Arc::new(())).await
+    }
+
+    /// The same, with a place for what is too large.
+    pub(crate) async fn open_spilling(
+        agent: &AcpAgent,
+        session: &str,
+        working_directories: Vec<String>,
+        known_as: Option<String>,
+        settings: Extra,
+        spills: Arc<dyn Spills>,
+    ) -> Self {
         // Small, so that reports are waited for.
         let (sender, reports) = mpsc::channel(4);
         let sink = ChatSink::new(CHAT.into(), sender);
@@ -155,6 +167,7 @@ impl Session {
             known_as,
             settings,
             reports: sink.clone(),
+            spills,
         };
         let agent = agent.open(opening).await.unwrap();
         Self { agent, reports, sink, stored: Stored { forgets: true, ..Stored::default() } }

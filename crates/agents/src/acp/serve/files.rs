@@ -22,6 +22,9 @@ impl Served {
         request: acp::ReadTextFileRequest,
     ) -> Result<acp::ReadTextFileResponse, ErrorObject> {
         let path = absolute(&request.path)?;
+        if let Some(text) = self.own_text(path).await {
+            return Ok(acp::ReadTextFileResponse::new(lines(text?, request.line, request.limit)));
+        }
         // A file that is not saved yet is none of the disk's.
         match self.policy.allowed(path, Access::Read).await {
             Ok(_) | Err(FileError::NotFound { .. }) => {}
@@ -42,6 +45,20 @@ impl Served {
             }
         };
         Ok(acp::ReadTextFileResponse::new(lines(text, request.line, request.limit)))
+    }
+
+    /// The text of a file that the agent was told of because it is too large to be told. It lies where agents may not
+    /// look otherwise.
+    async fn own_text(&self, path: &Path) -> Option<Result<String, ErrorObject>> {
+        const MOST: usize = READ_BYTES as usize;
+        Some(match self.spills.read(path, MOST + 1).await? {
+            Ok(bytes) if bytes.len() > MOST => {
+                Err(refused(&FileError::TooLarge { path: path.to_owned(), limit: READ_BYTES }))
+            }
+            Ok(bytes) => String::from_utf8(bytes)
+                .map_err(|_| ErrorObject::invalid_params(format!("{} is no text", path.display()))),
+            Err(reason) => Err(ErrorObject::internal(format!("{} cannot be read: {reason}", path.display()))),
+        })
     }
 
     /// Replaces a file, or makes it with the folders above it.
@@ -220,6 +237,7 @@ mod tests {
             directories: vec![work.clone()],
             private: vec![work.join("secret"), work.join("later")],
             documents: Arc::new(Editor(work.join("open.txt"))),
+            spills: Arc::new(()),
         };
         Place { _folder: folder, work, outside, served: Served::new(ground, "tag".to_owned()) }
     }

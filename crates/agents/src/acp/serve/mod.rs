@@ -1,16 +1,20 @@
 //! What an agent may ask of us: files and terminals, inside its working directories.
 
 mod files;
+mod screen;
 mod terminals;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use grove_core::SessionId;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{FileError, Policy, Roots, TerminalLimits, Terminals};
 
+use self::screen::Screen;
 use super::fleet::Documents;
+use crate::spills::Spills;
 
 /// What the protocol says where there is no such file.
 const NOT_FOUND: i64 = -32002;
@@ -25,6 +29,9 @@ pub(crate) struct Served {
     private: Vec<PathBuf>,
     documents: Arc<dyn Documents>,
     terminals: Terminals,
+    /// What terminals have shown, by their ids.
+    screens: Mutex<HashMap<String, Screen>>,
+    spills: Arc<dyn Spills>,
     /// What its terminals are called, so that those of an earlier host are not taken for them.
     tag: String,
 }
@@ -37,14 +44,16 @@ pub(crate) struct Ground {
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) private: Vec<PathBuf>,
     pub(crate) documents: Arc<dyn Documents>,
+    pub(crate) spills: Arc<dyn Spills>,
 }
 
 impl Served {
     pub(crate) fn new(ground: Ground, tag: String) -> Self {
-        let Ground { session, cwd, directories, private, documents } = ground;
+        let Ground { session, cwd, directories, private, documents, spills } = ground;
         let roots = Roots { private: private.clone(), ..Roots::default() };
         let policy = Policy::new(roots, directories);
-        Self { session, cwd, policy, private, documents, terminals: Terminals::new(TerminalLimits::default()), tag }
+        let (terminals, screens) = (Terminals::new(TerminalLimits::default()), Mutex::default());
+        Self { session, cwd, policy, private, documents, terminals, screens, spills, tag }
     }
 }
 

@@ -1,11 +1,14 @@
 //! Commands that an agent runs on terminals of ours.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{Access, Exit, Program, Terminal, TerminalError, TerminalRequest, TerminalSize};
 
+use super::screen::Screen;
 use super::{NOT_FOUND, Served, refused};
 
 impl Served {
@@ -25,16 +28,24 @@ impl Served {
         let output_bytes = request.output_byte_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let wanted = TerminalRequest { program, output_bytes, size: TerminalSize::default() };
         let (terminal, screen) = self.terminals.create(&wanted).map_err(failed)?;
+        let (kept, shown) = Screen::begin(self.spills.begin());
+        self.screens().insert(terminal.id().to_owned(), kept);
         // It ends with the terminal, which ends with us.
-        tokio::spawn(screen.run());
+        tokio::spawn(screen.telling(shown).run());
         Ok(acp::CreateTerminalResponse::new(format!("{}-{}", self.tag, terminal.id())))
     }
 
-    pub(crate) fn terminal_output(
+    pub(crate) async fn terminal_output(
         &self,
         request: &acp::TerminalOutputRequest,
     ) -> Result<acp::TerminalOutputResponse, ErrorObject> {
         let output = self.terminal(&request.terminal_id)?.output();
+        let screen = self.screens().get(self.own(&request.terminal_id)?).cloned();
+        if let Some(screen) = screen
+            && let Some(notice) = screen.notice().await
+        {
+            return Ok(acp::TerminalOutputResponse::new(notice, true).exit_status(output.exit.map(status)));
+        }
         // A terminal ends its lines as typewriters do, which says nothing here.
         let text = output.text.replace("\r\n", "\n");
         Ok(acp::TerminalOutputResponse::new(text, output.truncated).exit_status(output.exit.map(status)))
@@ -60,13 +71,21 @@ impl Served {
         &self,
         request: &acp::ReleaseTerminalRequest,
     ) -> Result<acp::ReleaseTerminalResponse, ErrorObject> {
-        self.terminals.release(self.own(&request.terminal_id)?).await.map_err(failed)?;
+        let own = self.own(&request.terminal_id)?;
+        self.screens().remove(own);
+        self.terminals.release(own).await.map_err(failed)?;
         Ok(acp::ReleaseTerminalResponse::new())
     }
 
     /// Ends all commands: what they were for is over.
     pub(crate) async fn release_terminals(&self) {
+        self.screens().clear();
         self.terminals.release_all().await;
+    }
+
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    fn screens(&self) -> MutexGuard<'_, HashMap<String, Screen>> {
+        self.screens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn terminal(&self, id: &acp::TerminalId) -> Result<Terminal, ErrorObject> {
@@ -129,6 +148,7 @@ mod tests {
             directories: vec![work.to_owned()],
             private: vec![],
             documents: Arc::new(NoDocuments),
+            spills: Arc::new(()),
         };
         Served::new(ground, "tag".to_owned())
     }
@@ -140,7 +160,7 @@ mod tests {
         let id = served.create_terminal(request).await.unwrap().terminal_id;
         let waits = acp::WaitForTerminalExitRequest::new("s", id.clone());
         timeout(Duration::from_secs(30), served.wait_for_terminal_exit(&waits)).await.unwrap().unwrap();
-        (served.terminal_output(&acp::TerminalOutputRequest::new("s", id.clone())).unwrap(), id)
+        (served.terminal_output(&acp::TerminalOutputRequest::new("s", id.clone())).await.unwrap(), id)
     }
 
     #[tokio::test]
@@ -155,9 +175,10 @@ mod tests {
         assert_eq!(output.output, format!("{}\nb\n", work.display()));
         assert_eq!(output.exit_status.unwrap().exit_code, Some(3));
         served.release_terminal(&acp::ReleaseTerminalRequest::new("s", id.clone())).await.unwrap();
-        let gone = served.terminal_output(&acp::TerminalOutputRequest::new("s", id)).unwrap_err();
+        let gone = served.terminal_output(&acp::TerminalOutputRequest::new("s", id)).await.unwrap_err();
         assert_eq!(gone.code, NOT_FOUND);
-        let elsewhere = served.terminal_output(&acp::TerminalOutputRequest::new("s", "old-terminal-1")).unwrap_err();
+        let elsewhere =
+            served.terminal_output(&acp::TerminalOutputRequest::new("s", "old-terminal-1")).await.unwrap_err();
         assert_eq!(elsewhere.code, NOT_FOUND);
     }
 

@@ -15,6 +15,7 @@ use crate::acp::program::AcpProgram;
 use crate::acp::random;
 use crate::acp::serve::Ground;
 use crate::agent::*;
+use crate::spills::Spills;
 
 /// Where an agent works whose session names no folder, in the shim's.
 const NOWHERE: &str = "work";
@@ -38,6 +39,7 @@ pub(crate) struct Chat {
     pub(super) directories: Vec<PathBuf>,
     pub(super) reports: ChatSink,
     pub(super) serves: Serves,
+    pub(super) spills: Arc<dyn Spills>,
 }
 
 /// What an agent is given that asks for files, terminals or answers of a person.
@@ -66,6 +68,7 @@ impl Chat {
             directories,
             reports: opening.reports.clone(),
             serves: Serves::Everything,
+            spills: Arc::clone(&opening.spills),
         })
     }
 
@@ -88,6 +91,7 @@ impl Chat {
             directories: self.directories.clone(),
             reports: ChatSink::new(BRIEF.into(), reports),
             serves: Serves::Nothing,
+            spills: Arc::new(()),
         }
     }
 
@@ -120,6 +124,7 @@ impl Chat {
             directories,
             private: options.private.clone(),
             documents: Arc::clone(&options.documents),
+            spills: Arc::clone(&self.spills),
         }
     }
 

@@ -69,7 +69,7 @@ impl Reader {
                 served.create_terminal(request).await
             }),
             "terminal/output" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
-                served.terminal_output(&request)
+                served.terminal_output(&request).await
             }),
             "terminal/wait_for_exit" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
                 served.wait_for_terminal_exit(&request).await
