@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, SessionUri};
+use grove_core::{ChatId, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
 use tokio::sync::oneshot;
 
 use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
 use crate::sequencer::Stopped;
-use crate::session::{Cutting, ToSession, TreeAnswer, TreeError, TreeRequest};
+use crate::session::{
+    Cutting, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError, TreeRequest, WorkspaceAnswer,
+    WorkspaceRequest,
+};
 use crate::store::paths;
 
 /// Where a tree is: the session, and one of its chats.
@@ -31,6 +34,8 @@ pub(crate) enum AskError {
     Tree(#[from] TreeError),
     #[error(transparent)]
     Create(#[from] CreateError),
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -56,6 +61,19 @@ impl Asked {
     }
 }
 
+/// A session that was asked to lie in another store.
+pub(crate) struct Migrating {
+    session: SessionUri,
+    told: oneshot::Receiver<Result<Migrated, MigrateError>>,
+}
+
+impl Migrating {
+    pub(crate) async fn answer(self) -> Result<Migrated, AskError> {
+        let Self { session, told } = self;
+        Ok(told.await.map_err(|_| AskError::NoSession(session))??)
+    }
+}
+
 impl Host {
     /// Asks a session something about the tree of a chat. It has its place among what the session does when this returns.
     pub(crate) async fn ask_tree(&self, (uri, chat): &TreePlace, request: TreeRequest) -> Result<Asked, AskError> {
@@ -64,6 +82,19 @@ impl Host {
         let (done, told) = oneshot::channel();
         session.inbox.send(ToSession::Tree(chat.clone(), request, done)).await.map_err(|_| gone())?;
         Ok(Asked { session: uri.clone(), told })
+    }
+
+    /// Asks a session something about its workspace. It has its place among what the session does when this returns.
+    pub(crate) async fn ask_workspace(
+        &self,
+        uri: &SessionUri,
+        request: WorkspaceRequest,
+    ) -> Result<oneshot::Receiver<Result<WorkspaceAnswer, NoAnswer>>, AskError> {
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, told) = oneshot::channel();
+        session.inbox.send(ToSession::Workspace(request, done)).await.map_err(|_| gone())?;
+        Ok(told)
     }
 
     /// Makes a new session with what was said before a message of the user. Hooks may forbid it.
@@ -78,17 +109,31 @@ impl Host {
         let hooks = self.0.hooks.at(Arc::downgrade(&self.0), uri.clone(), chat.clone());
         hooks.ask(&HookEvent::BeforeBranch { entry_id: entry }).await?;
         let (prefill, title) = (cutting.prefill.clone(), cutting.title.clone());
-        let session = self.create_from(cutting, title).await?;
+        let session = self.create_from(cutting, title, None).await?;
         let previous = uri.id().map(|id| paths::log(&id, chat)).unwrap_or_default();
         let event = HookEvent::Branch { previous_session_file: previous, session: session.to_string() };
         self.0.env.spawn.spawn(Box::pin(async move { hooks.tell(&event).await }));
         Ok(BranchedOff { session, prefill })
     }
 
-    /// Makes a new session with everything that this one has.
-    pub(crate) async fn fork_off(&self, title: Option<String>, cut: Asked) -> Result<SessionUri, AskError> {
+    /// Makes a new session with everything that this one has, in a store if one is named, else where this one lies.
+    pub(crate) async fn fork_off(
+        &self,
+        title: Option<String>,
+        store: Option<StoreName>,
+        cut: Asked,
+    ) -> Result<SessionUri, AskError> {
         let cutting = cut.cutting().await?;
         let title = title.unwrap_or_else(|| format!("{} (fork)", cutting.title));
-        Ok(self.create_from(cutting, title).await?)
+        Ok(self.create_from(cutting, title, store).await?)
+    }
+
+    /// Asks a session to lie in another store. Everything of it is copied and compared before it does.
+    pub(crate) async fn ask_to_migrate(&self, uri: &SessionUri, to: StoreName) -> Result<Migrating, AskError> {
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, told) = oneshot::channel();
+        session.inbox.send(ToSession::Migrate(to, done)).await.map_err(|_| gone())?;
+        Ok(Migrating { session: uri.clone(), told })
     }
 }

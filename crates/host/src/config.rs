@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use grove_core::ProviderId;
+use grove_fs::temp_files::Fate;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
 
@@ -16,6 +17,8 @@ pub struct Config {
     pub folders: Folders,
     pub durability: Durability,
     pub compaction: Compaction,
+    /// What becomes of the files in which agents find output that is too large for them, when their session ends.
+    pub temp_files: Fate,
     /// The agent of sessions that name none; without it, the first one.
     pub default_agent: Option<ProviderId>,
     /// The protocol versions that are spoken: the released ones, but for tests.
@@ -31,6 +34,7 @@ impl Default for Config {
             folders: Folders::default(),
             durability: Durability::default(),
             compaction: Compaction::default(),
+            temp_files: Fate::Removed,
             default_agent: None,
             registry: Registry::RELEASED,
             frame_log: None,
@@ -101,6 +105,9 @@ pub struct Limits {
     pub inline_bytes: usize,
     /// How much of such a body stays in the state.
     pub preview_bytes: usize,
+    /// Output above this goes to a file that the agent is told of; a message above it, or what it carries, to a file of
+    /// the session that the message refers to.
+    pub spill_bytes: usize,
     /// The largest file or content given to a client in one answer.
     pub fetch_bytes: u64,
     /// Entries of a folder; a larger one is refused.
@@ -133,6 +140,7 @@ impl Default for Limits {
             known_clients: 10_000,
             inline_bytes: 64 << 10,
             preview_bytes: 4 << 10,
+            spill_bytes: 64 << 10,
             fetch_bytes: 64 << 20,
             folder_entries: 20_000,
             turn_quiet: Duration::from_secs(15),

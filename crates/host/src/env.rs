@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use grove_core::Timestamp;
-use grove_fs::{MemoryFs, SessionFs};
+use grove_fs::MemoryFs;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::store::stores::Stores;
 
 /// A future that somebody else runs.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -22,8 +24,8 @@ pub struct Env {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub spawn: Arc<dyn Spawn>,
-    /// The folder of all sessions.
-    pub sessions: Arc<dyn SessionFs>,
+    /// Where sessions lie.
+    pub stores: Stores,
 }
 
 impl Env {
@@ -33,7 +35,7 @@ impl Env {
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             spawn: Arc::new(TokioSpawn),
-            sessions: Arc::new(MemoryFs::default()),
+            stores: Stores::new(Arc::new(MemoryFs::default())),
         }
     }
 }

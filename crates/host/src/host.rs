@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
 use grove_core::*;
-use grove_fs::FsError;
+use grove_fs::{FsError, SessionFs};
 use grove_work::{FileError, Policy, WatchError, WatchLimits, Watcher, local_path};
 use tokio::sync::{oneshot, watch};
 
@@ -21,8 +21,9 @@ use crate::leases::Leases;
 use crate::sequencer::{
     ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
 };
-use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces};
+use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces, spills};
 use crate::store::copies::Copies;
+use crate::store::stores::{StoreError, Stores};
 use crate::store::{content, session_file};
 
 /// How long a new session waits until nothing is copied any more from the folder of an earlier one of its id.
@@ -53,6 +54,8 @@ pub(crate) struct Inner {
     pub(crate) leases: Leases,
     pub(crate) copies: Copies,
     pub(crate) editors: Editors,
+    /// Sessions of which an earlier host left temporary files that are still needed.
+    left: Arc<HashSet<SessionId>>,
     last_connection: AtomicU64,
     watcher: Mutex<Option<Watcher>>,
 }
@@ -71,9 +74,14 @@ pub struct CreateSession {
     pub provider: Option<ProviderId>,
     pub model: Option<ModelId>,
     pub working_directories: Vec<String>,
-    /// Settings of the session, where it is to have any.
+    /// Settings of the session, where it is to have any. [`STORE_SETTING`] among them is not the agent's.
     pub config: Option<Extra>,
+    /// Where it is to lie; without one, where its settings say, else in the store of new sessions.
+    pub store: Option<StoreName>,
 }
+
+/// The setting by which a client says in which store a new session is to lie.
+pub const STORE_SETTING: &str = "grove.store";
 
 /// Why a session was not created.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +96,8 @@ pub enum CreateError {
     UnknownModel { provider: ProviderId, model: ModelId },
     #[error("the working directory cannot be used: {0}")]
     WorkingDirectory(#[from] FileError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("there is no room for the session's folder: {0}")]
     Folder(#[from] FsError),
     #[error("sessions that were forked from an earlier {0} are still being copied: try again in a moment")]
@@ -129,6 +139,11 @@ impl Host {
         let marks = std::mem::take(&mut recovered.marks);
         let taking_part: HashSet<ClientId> = recovered.state.sessions.values().flat_map(waited_for).collect();
         let known_agents: Arc<[AgentInfo]> = recovered.state.root.agents.as_slice().into();
+        let busy = unfinished.iter().filter_map(SessionUri::id).collect();
+        let mut left = HashSet::new();
+        for (_, store) in env.stores.kept() {
+            left.extend(spills::sweep(store.as_ref(), &busy).await);
+        }
         let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
         env.spawn.spawn(Box::pin(sequencer.run()));
         let host = Self(Arc::new(Inner {
@@ -144,10 +159,13 @@ impl Host {
             leases: Leases::default(),
             copies: Copies::default(),
             editors: Editors::default(),
+            left: Arc::new(left),
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
         }));
         host.agents_changed().await?;
+        // Some may have gone with the host before, or with their store.
+        host.recount().await?;
         // Sessions in the middle of something go on at once; the others when somebody wants something of them.
         for uri in unfinished {
             host.session(&uri).await?;
@@ -198,7 +216,12 @@ impl Host {
     }
 
     /// Creates a session out of another one, and gives its URI.
-    pub(crate) async fn create_from(&self, cutting: Cutting, title: String) -> Result<SessionUri, CreateError> {
+    pub(crate) async fn create_from(
+        &self,
+        cutting: Cutting,
+        title: String,
+        store: Option<StoreName>,
+    ) -> Result<SessionUri, CreateError> {
         let mut bytes = [0; 16];
         self.0.env.random.fill(&mut bytes).map_err(|error| CreateError::NoId(error.to_string()))?;
         let uri = SessionUri::from(format!("{}:/{}", cutting.like.provider, hex::encode(bytes)));
@@ -208,6 +231,7 @@ impl Host {
             model: cutting.like.model.clone(),
             working_directories: cutting.like.working_directories.clone(),
             config: cutting.like.config.as_ref().map(|config| config.values.clone()),
+            store: Some(store.unwrap_or_else(|| cutting.like.store.clone())),
         };
         self.create(wanted, Some((cutting, title))).await?;
         Ok(uri)
@@ -229,7 +253,9 @@ impl Host {
         for folder in &wanted.working_directories {
             local_path(folder)?;
         }
-        let config = match (agent.settings(), wanted.config) {
+        let (store, settings) = self.store_for(wanted.store, wanted.config)?;
+        let fs = self.0.env.stores.reach(&store).await?;
+        let config = match (agent.settings(), settings) {
             (Some(mut known), chosen) => {
                 // An agent says only when it runs what can be set, so what is chosen is kept until then.
                 known.values.extend(chosen.unwrap_or_default());
@@ -244,6 +270,7 @@ impl Host {
             model: wanted.model,
             working_directories: wanted.working_directories,
             config,
+            store,
         };
         let at = self.0.env.clock.now();
         let mut tip = Session::new(&new, at);
@@ -277,10 +304,11 @@ impl Host {
             if sessions.open.contains_key(&id) {
                 return Err(CreateError::Exists(wanted.uri));
             }
-            let handle = session::start(tip, agent, self.surroundings(), Beginning::New { begun, inherits, index });
+            let handle =
+                session::start(tip, fs.clone(), agent, self.surroundings(), Beginning::New { begun, inherits, index });
             sessions.open.insert(id.clone(), handle);
         }
-        if let Err(error) = self.make_room(&new).await {
+        if let Err(error) = self.make_room(&new, fs.as_ref()).await {
             self.sessions().open.remove(&id);
             return Err(error);
         }
@@ -302,12 +330,12 @@ impl Host {
     }
 
     /// Makes room for a session's folder. What is still copied from an earlier one of the same id is waited for.
-    async fn make_room(&self, new: &NewSession) -> Result<(), CreateError> {
+    async fn make_room(&self, new: &NewSession, fs: &dyn SessionFs) -> Result<(), CreateError> {
         tokio::select! {
             () = self.0.copies.none_from(&new.id) => {}
             () = self.0.env.clock.sleep(COPY_PATIENCE) => return Err(CreateError::BeingCopied(new.uri.clone())),
         }
-        Ok(session_file::make_room(self.0.env.sessions.as_ref(), &new.id).await?)
+        Ok(session_file::make_room(fs, &new.id).await?)
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -320,6 +348,7 @@ impl Host {
             hooks: self.0.hooks.clone(),
             host: Arc::downgrade(&self.0),
             copies: self.0.copies.clone(),
+            left: self.0.left.clone(),
         }
     }
 
@@ -412,24 +441,34 @@ impl Host {
         let Some((tip, seq)) = found.await? else { return Ok(None) };
         let agent = self.agents().iter().find(|agent| agent.info().provider == tip.provider).cloned();
         let agent = agent.unwrap_or_else(|| Arc::new(MissingAgent { provider: tip.provider.clone() }));
+        // Sessions of stores that are not there are not listed either.
+        let Ok(fs) = self.0.env.stores.get(&tip.store) else { return Ok(None) };
         let mut sessions = self.sessions();
         if let Some(handle) = open(&sessions) {
             return Ok(Some(handle));
         }
         let mine =
             self.marks().extract_if(|(session, _), _| *session == id).map(|((_, chat), mark)| (chat, mark)).collect();
-        let handle = session::start(tip, agent, self.surroundings(), Beginning::Known { seq, marks: mine });
+        let handle = session::start(tip, fs, agent, self.surroundings(), Beginning::Known { seq, marks: mine });
         sessions.open.insert(id, handle.clone());
         Ok(Some(handle))
+    }
+
+    /// The task of a session, if it has one now.
+    pub(crate) fn open_session(&self, id: &SessionId) -> Option<SessionHandle> {
+        self.sessions().open.get(id).cloned()
     }
 
     /// Loads the session of this id, where it lies in its folder.
     pub(crate) async fn load(&self, id: &SessionId) -> Result<(), Stopped> {
         let wanted = id.clone();
-        if !self.0.sequencer.read(move |published, _| published.cold.contains_key(&wanted)).await? {
-            return Ok(());
-        }
-        match session_file::load(self.0.env.sessions.as_ref(), id, &self.0.config.limits).await {
+        let cold = move |published: &Published, _| published.cold.get(&wanted).map(|cold| cold.session.store.clone());
+        let Some(store) = self.0.sequencer.read(cold).await? else { return Ok(()) };
+        let loaded = match self.0.env.stores.get(&store) {
+            Ok(fs) => session_file::load(fs.as_ref(), id, &self.0.config.limits).await,
+            Err(error) => Err(error.into()),
+        };
+        match loaded {
             Ok(session) => {
                 waited_for(&session).collect::<HashSet<_>>().into_iter().for_each(|client| self.client_left(client));
                 self.0.sequencer.tell(ToSequencer::Load(Box::new(session))).await
@@ -527,15 +566,75 @@ impl Host {
 
     /// A body that is kept beside a session.
     pub(crate) async fn content(&self, session: &SessionId, id: &ContentId) -> Result<Vec<u8>, FsError> {
-        let fs = self.0.env.sessions.as_ref();
-        match content::get(fs, session, id).await {
+        let missing = || FsError::NotFound { path: id.to_string() };
+        let fs = self.store_of(session).await.ok_or_else(missing)?;
+        match content::get(fs.as_ref(), session, id).await {
             Err(FsError::NotFound { .. }) => {
-                // It may come with what the session begins with.
+                // It may come with what the session begins with, or the session may have gone elsewhere meanwhile.
                 self.0.copies.none_into(session).await;
-                content::get(fs, session, id).await
+                let fs = self.store_of(session).await.ok_or_else(missing)?;
+                content::get(fs.as_ref(), session, id).await
             }
             found => found,
         }
+    }
+
+    /// The store that a session lies in now.
+    pub(crate) async fn store_of(&self, session: &SessionId) -> Option<Arc<dyn SessionFs>> {
+        let wanted = session.clone();
+        let look = move |published: &Published, _| {
+            let cold = || published.cold.get(&wanted).map(|cold| &cold.session);
+            published.state.sessions.get(&wanted).or_else(cold).map(|session| session.store.clone())
+        };
+        let store = self.0.sequencer.read(look).await.ok().flatten()?;
+        self.0.env.stores.get(&store).ok()
+    }
+
+    /// Why there is no session of this id, where that is more than that nobody made one.
+    pub(crate) async fn why_missing(&self, id: &SessionId) -> Option<String> {
+        let stores = &self.0.env.stores;
+        if !stores.may_hide_sessions() || self.id_is_taken(id).await.unwrap_or(true) {
+            return None;
+        }
+        stores.why_missing(id).await
+    }
+
+    /// The stores that sessions can lie in.
+    pub fn stores(&self) -> &Stores {
+        &self.0.env.stores
+    }
+
+    /// Has new sessions that name no store lie in this one, and gives where they lay before. Only while no session is
+    /// active, so that whoever changes it knows of each session where it lies.
+    pub fn set_default_store(&self, name: &StoreName) -> Result<StoreName, StoreError> {
+        // Held meanwhile, so that no session begins between the two.
+        let sessions = self.sessions();
+        match sessions.open.len() {
+            0 => self.0.env.stores.set_default(name),
+            active => Err(StoreError::SessionsActive(active)),
+        }
+    }
+
+    /// The store of a new session: the one that is named, else the one that its settings name, else that of new ones.
+    fn store_for(
+        &self,
+        named: Option<StoreName>,
+        mut settings: Option<Extra>,
+    ) -> Result<(StoreName, Option<Extra>), StoreError> {
+        let set = settings.as_mut().and_then(|settings| settings.remove(STORE_SETTING));
+        // Whoever set nothing else set nothing.
+        if set.is_some() {
+            settings = settings.filter(|settings| !settings.is_empty());
+        }
+        let set = set.map(|set| match set.as_str() {
+            Some(name) => Ok(StoreName::from(name)),
+            None => Err(StoreError::BadName(set.to_string())),
+        });
+        let store = match named {
+            Some(named) => named,
+            None => set.transpose()?.unwrap_or_else(|| self.0.env.stores.default_name()),
+        };
+        Ok((store, settings))
     }
 
     /// The agent for sessions that name none: the configured one, else the first.
@@ -559,6 +658,15 @@ impl Host {
             folders.filter_map(|folder| local_path(folder).ok()).collect()
         });
         Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories.await?))
+    }
+
+    /// Says how many sessions there are, where that is not what was said last.
+    async fn recount(&self) -> Result<(), Stopped> {
+        let differs = |published: &Published, _| {
+            let count = published.state.sessions.len() + published.cold.len();
+            usize::try_from(published.state.root.active_sessions).ok() != Some(count)
+        };
+        if self.0.sequencer.read(differs).await? { self.active_sessions_changed().await } else { Ok(()) }
     }
 
     async fn active_sessions_changed(&self) -> Result<(), Stopped> {

@@ -6,7 +6,7 @@
 //! - `session`: a task per session. It checks what clients and the agent want against everything accepted so far.
 //! - `sequencer`: gives each event its number, applies it to the published state and hands it to the subscribers, in
 //!   one step; keeps the newest events for replay.
-//! - `store`: what lies in a session's folder, on a `SessionFs`.
+//! - `store`: what lies in a session's folder, on a `SessionFs`; and [`Stores`], where sessions can lie.
 //! - `connection`: reads a client's requests in their order; writes from a bounded queue, so that a slow client costs
 //!   only itself.
 //! - `dialect`: what the messages of each protocol do here.
@@ -17,7 +17,8 @@
 //! # What it never does
 //!
 //! It knows no JSON shape (that is `grove-wire`), no rule about what may happen in a session (that is `grove-core`)
-//! or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across an await.
+//! or about which files may be seen (that is `grove-work`), and no agent by name. No lock is held across an await,
+//! but that of a log by whoever writes or reads it.
 //!
 //! # Example
 //!
@@ -29,7 +30,7 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let host = Host::in_memory(Env::in_memory(), Config::default(), vec![Arc::new(ScriptedAgent)]).await.unwrap();
 //! let uri = "scripted:/first".into();
-//! let wanted = CreateSession { uri, provider: None, model: None, working_directories: vec![], config: None };
+//! let wanted = CreateSession { uri, provider: None, model: None, working_directories: vec![], config: None, store: None };
 //! host.create_session(wanted).await.unwrap();
 //! assert_eq!(host.status().await.unwrap().sessions, 1);
 //! # });
@@ -55,7 +56,9 @@ mod store;
 pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::FrameLog;
 pub use env::*;
-pub use host::{CreateError, CreateSession, Host, Status};
+pub use host::{CreateError, CreateSession, Host, STORE_SETTING, Status};
 pub use journal::{Contents, FileJournal, Journal, JournalError, NoJournal, Recovered, Sync, recover};
 pub use leases::Lease;
 pub use sequencer::{NotWritten, Stopped};
+pub use store::paths;
+pub use store::stores::{Former, Lasting, StoreError, Stores};

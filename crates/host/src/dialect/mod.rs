@@ -5,6 +5,7 @@ mod answer;
 mod peer;
 mod turns;
 pub(crate) mod v1;
+mod workspace;
 pub(crate) mod x_grove;
 
 use std::sync::Arc;

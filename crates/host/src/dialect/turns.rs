@@ -56,9 +56,17 @@ pub(super) async fn find(
             // A log that is still being made has not all of them.
             host.0.copies.none_into(&session).await;
             let limit = Limit { turns: most - here.len(), bytes: host.0.config.limits.snapshot_bytes as u64 };
-            let fs = host.0.env.sessions.as_ref();
-            let window = session_file::read_turns(fs, &session, &chat, origin.as_deref(), before.as_ref(), limit);
-            let window = window.await?;
+            let window = loop {
+                let fs = host.store_of(&session).await.ok_or(TurnsError::NoChat)?;
+                let read =
+                    session_file::read_turns(fs.as_ref(), &session, &chat, origin.as_deref(), before.as_ref(), limit);
+                let read = read.await;
+                // A session that went elsewhere meanwhile is read there.
+                let now = host.store_of(&session).await.ok_or(TurnsError::NoChat)?;
+                if Arc::ptr_eq(&fs, &now) {
+                    break read?;
+                }
+            };
             let turns = window.turns.into_iter().chain(here).collect();
             Ok(FoundTurns { session, turns, older: window.older })
         }

@@ -1,7 +1,8 @@
-//! What Grove adds to every dialect: looking at a session's tree, and moving in it.
+//! What Grove adds to every dialect: looking at a session's tree, and moving in it; and its workspace.
 
 use std::str::FromStr;
 
+use grove_core::StoreName;
 use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, Filter, MAX_ROWS, Row};
 use grove_wire::ahp::{error_code, project};
@@ -11,9 +12,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
-use crate::branch::{AskError, Asked, TreePlace};
-use crate::host::Host;
-use crate::session::{NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest};
+use super::workspace;
+use crate::branch::{AskError, Asked, Migrating, TreePlace};
+use crate::host::{CreateError, Host};
+use crate::session::{
+    MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, WorkspaceRequest,
+};
+use crate::store::moving::Checked;
 
 /// How many rows are given at once where nobody says how many.
 const ROWS: usize = 500;
@@ -24,11 +29,27 @@ pub(super) fn channel(params: Option<&RawValue>) -> Result<String, ErrorObject> 
 }
 
 /// Something that a session was asked. It has its place among what it does.
-pub(crate) struct Begun {
+pub(crate) enum Begun {
+    Tree(TreeBegun),
+    Workspace(workspace::Begun),
+}
+
+/// Something that was asked of a chat's tree.
+pub(crate) struct TreeBegun {
     id: Id,
-    place: TreePlace,
-    asked: Asked,
-    then: Then,
+    what: What,
+}
+
+enum What {
+    Tree { place: TreePlace, asked: Asked, then: Then },
+    Migrate(Migrating),
+}
+
+/// What somebody asks for.
+enum Wanted {
+    Tree(TreeRequest, Then),
+    Workspace(WorkspaceRequest),
+    Migrate(StoreName),
 }
 
 /// What becomes of the session's answer.
@@ -40,6 +61,7 @@ enum Then {
     },
     Fork {
         title: Option<String>,
+        store: Option<StoreName>,
     },
 }
 
@@ -51,12 +73,20 @@ pub(crate) async fn begin(
     params: Option<&RawValue>,
     place: TreePlace,
 ) -> Result<Begun, ErrorObject> {
-    let (request, then) = read(method, params)?;
-    let asked = host.ask_tree(&place, request).await.map_err(|error| refusal(&error))?;
-    Ok(Begun { id, place, asked, then })
+    match read(method, params)? {
+        Wanted::Tree(request, then) => {
+            let asked = host.ask_tree(&place, request).await.map_err(|error| refusal(&error))?;
+            Ok(Begun::Tree(TreeBegun { id, what: What::Tree { place, asked, then } }))
+        }
+        Wanted::Migrate(to) => {
+            let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refusal(&error))?;
+            Ok(Begun::Tree(TreeBegun { id, what: What::Migrate(migrating) }))
+        }
+        Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
+    }
 }
 
-fn read(method: Method, params: Option<&RawValue>) -> Result<(TreeRequest, Then), ErrorObject> {
+fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject> {
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let request = match method {
         Method::Tree => {
@@ -105,28 +135,49 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<(TreeRequest, Then)
         Method::Abort => TreeRequest::Abort,
         Method::Branch => {
             let entry = read_params::<BranchParams>(params)?.entry;
-            return Ok((TreeRequest::Cut { before: Some(entry.clone()) }, Then::Branch { entry }));
+            return Ok(Wanted::Tree(TreeRequest::Cut { before: Some(entry.clone()) }, Then::Branch { entry }));
         }
         Method::Fork => {
-            let title = filled(read_params::<ForkParams>(params)?.title);
-            return Ok((TreeRequest::Cut { before: None }, Then::Fork { title }));
+            let ForkParams { title, store } = read_params(params)?;
+            let then = Then::Fork { title: filled(title), store: filled(store).map(StoreName::from) };
+            return Ok(Wanted::Tree(TreeRequest::Cut { before: None }, then));
         }
+        Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
+        Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
     };
-    Ok((request, Then::Answer))
+    Ok(Wanted::Tree(request, Then::Answer))
 }
 
 impl Begun {
     /// Waits until it is done.
     pub(crate) async fn answer(self, host: &Host) -> String {
-        let Self { id, place, asked, then } = self;
-        let answer = match then {
-            Then::Answer => asked.answer().await.map(|answer| of_tree(&id, answer)),
-            Then::Branch { entry } => host.branch_off(&place, entry, asked).await.map(|branched| {
-                let (text, attachments) = said(branched.prefill);
-                encode(&id, &NewSessionResult { session: branched.session.to_string(), text, attachments })
-            }),
-            Then::Fork { title } => host.fork_off(title, asked).await.map(|session| {
-                encode(&id, &NewSessionResult { session: session.to_string(), text: None, attachments: Vec::new() })
+        match self {
+            Begun::Tree(begun) => begun.answer(host).await,
+            Begun::Workspace(begun) => begun.answer().await,
+        }
+    }
+}
+
+impl TreeBegun {
+    async fn answer(self, host: &Host) -> String {
+        let Self { id, what } = self;
+        let answer = match what {
+            What::Tree { asked, then: Then::Answer, .. } => asked.answer().await.map(|answer| of_tree(&id, answer)),
+            What::Tree { place, asked, then: Then::Branch { entry } } => {
+                host.branch_off(&place, entry, asked).await.map(|branched| {
+                    let (text, attachments) = said(branched.prefill);
+                    encode(&id, &NewSessionResult { session: branched.session.to_string(), text, attachments })
+                })
+            }
+            What::Tree { asked, then: Then::Fork { title, store }, .. } => {
+                host.fork_off(title, store, asked).await.map(|session| {
+                    let session = session.to_string();
+                    encode(&id, &NewSessionResult { session, text: None, attachments: Vec::new() })
+                })
+            }
+            What::Migrate(migrating) => migrating.answer().await.map(|Migrated { store, checked }| {
+                let Checked { files, bytes } = checked;
+                encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
@@ -183,12 +234,28 @@ fn said(prefill: Option<Prefill>) -> (Option<String>, Vec<Value>) {
     (Some(prefill.text), attachments)
 }
 
-fn refusal(error: &AskError) -> ErrorObject {
+pub(super) fn refusal(error: &AskError) -> ErrorObject {
     match error {
         AskError::NoSession(_) => ErrorObject::new(error_code::SESSION_NOT_FOUND, error.to_string()),
         AskError::Tree(error) => tree_error(error),
+        AskError::Migrate(error) => migrate_error(error),
+        AskError::Create(CreateError::Store(_)) => ErrorObject::invalid_params(error.to_string()),
         AskError::Create(_) | AskError::Stopped(_) => ErrorObject::internal(error.to_string()),
     }
+}
+
+fn migrate_error(error: &MigrateError) -> ErrorObject {
+    let code = match error {
+        MigrateError::TurnRuns | MigrateError::Busy | MigrateError::Creating => error_code::TURN_IN_PROGRESS,
+        MigrateError::Store(_) => code::INVALID_PARAMS,
+        MigrateError::BeingCopied
+        | MigrateError::BeingChanged
+        | MigrateError::NotWritten
+        | MigrateError::NotCopied(_)
+        | MigrateError::Move(_)
+        | MigrateError::Refused(_) => code::INTERNAL,
+    };
+    ErrorObject::new(code, error.to_string())
 }
 
 /// Why a tree was not looked at, or not changed, as an answer.
@@ -216,6 +283,7 @@ pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
         | TreeError::Fs(_)
         | TreeError::Append(_)
         | TreeError::NotCopied(_)
+        | TreeError::Workspace(_)
         | TreeError::Broken => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grove_agents::Mark;
 use grove_core::*;
-use grove_fs::{FsError, SessionFs};
+use grove_fs::FsError;
 use grove_tree::turns::Limit;
 
 use super::files;
@@ -13,6 +13,8 @@ use super::record::{Record, Spoken};
 use crate::config::Limits;
 use crate::sequencer::{Cold, Names, Replay, Sequenced};
 use crate::store::session_file::{self, SessionFile};
+use crate::store::stores::Stores;
+use crate::store::survey::{Moved, Survey, survey};
 use crate::store::{copy, paths};
 
 /// What a journal holds, in its order.
@@ -36,6 +38,22 @@ impl Contents {
         // Reading from memory cannot fail.
         files::read_lines(bytes, "journal", files::End::MayBeTorn, &mut contents).ok();
         contents
+    }
+
+    /// Where sessions went, each with its last move since it was made.
+    fn moves(&self) -> HashMap<SessionId, Moved> {
+        let mut moves = HashMap::new();
+        for found in &self.found {
+            let Found::Record(Record::Event { seq, event, .. }) = found else { continue };
+            match &event.change {
+                Change::Session(id, SessionEvent::Created(_)) => drop(moves.remove(id)),
+                Change::Session(id, SessionEvent::Moved(to)) => {
+                    moves.insert(id.clone(), Moved { seq: *seq, to: to.clone() });
+                }
+                _ => {}
+            }
+        }
+        moves
     }
 
     /// The highest number of an event.
@@ -71,12 +89,17 @@ pub struct Recovered {
     pub damage: Vec<String>,
 }
 
-/// Puts together what a journal and the sessions' folders hold.
-pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limits) -> Result<Recovered, FsError> {
-    let (files, damage) = session_file::read_all(sessions).await?;
-    let mut recovered = Recovered { damage, ..Recovered::nothing(limits) };
+/// Puts together what a journal and the sessions' folders hold. What was cut off between two stores is finished or
+/// undone.
+pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Result<Recovered, FsError> {
+    let moves = contents.moves();
+    let mut survey = survey(stores, &moves).await?;
+    let files = std::mem::take(&mut survey.files);
+    let mut recovered = Recovered::nothing(limits);
     // A session of which the journal tells more than its folder is read whole; the others are left where they are.
     let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
+    let backends: HashMap<SessionId, StoreName> =
+        files.iter().map(|file| (file.id().clone(), file.backend().clone())).collect();
     let is_news_of = |seq: u64, event: &Event| {
         event.change.session().is_some_and(|id| seq > persisted.get(id).copied().unwrap_or(0))
     };
@@ -91,7 +114,7 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
     for file in files {
         names.insert(file.id().clone(), file.names());
         recovered.seq = recovered.seq.max(file.seq);
-        recovered.take_file(file, &told, sessions, limits).await;
+        recovered.take_file(file, &told, stores, limits).await;
     }
     // What the journal let go is not there to be replayed.
     let first = contents.found.iter().find_map(|found| match found {
@@ -103,7 +126,19 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
         if let Found::Record(Record::Event { seq, event, .. }) = &mut found
             && is_news_of(*seq, event)
         {
-            recovered.read_inherited(event, sessions, limits).await;
+            if let Change::Session(id, SessionEvent::Created(new)) = &event.change {
+                let store = moves.get(id).map_or(&new.store, |moved| &moved.to);
+                survey.judge(stores, id, store);
+            }
+            let left_out = recovered.leaves_out(event, &mut survey, stores);
+            if let Some(id) = left_out {
+                recovered.seq = recovered.seq.max(*seq);
+                if survey.held.contains(&id) {
+                    recovered.unpersisted.entry(id).or_insert(*seq);
+                }
+                continue;
+            }
+            recovered.read_inherited(event, stores, limits).await;
         }
         match found {
             Found::Record(record) => recovered.take(record, &persisted, &mut names),
@@ -114,8 +149,16 @@ pub async fn recover(contents: Contents, sessions: &dyn SessionFs, limits: &Limi
             }
         }
     }
-    recovered.settle_removed(&persisted, sessions).await?;
-    recovered.find_uncopied(sessions).await?;
+    recovered.marks.retain(|(session, _), _| !survey.is_left_out(session));
+    // Where a move is undone, what the journal says of it does not count.
+    for id in &survey.stayed {
+        if let (Some(session), Some(store)) = (recovered.state.sessions.get_mut(id), backends.get(id)) {
+            session.store = store.clone();
+        }
+    }
+    recovered.settle_removed(&backends, &survey.held, stores).await?;
+    recovered.find_uncopied(stores).await?;
+    recovered.damage.splice(0..0, survey.damage);
     if first.is_none() {
         recovered.replay.begin_above(recovered.seq);
     }
@@ -161,13 +204,7 @@ impl Recovered {
         loaded.chain(self.waiting.iter().cloned()).collect()
     }
 
-    async fn take_file(
-        &mut self,
-        file: SessionFile,
-        told: &HashSet<SessionId>,
-        sessions: &dyn SessionFs,
-        limits: &Limits,
-    ) {
+    async fn take_file(&mut self, file: SessionFile, told: &HashSet<SessionId>, stores: &Stores, limits: &Limits) {
         let id = file.id().clone();
         if file.disposed {
             return;
@@ -179,7 +216,11 @@ impl Recovered {
             self.cold.insert(id, Cold { failed: file.failed, session: file.without_turns() });
             return;
         }
-        match session_file::load_turns(file, sessions, limits).await {
+        let loaded = match stores.get(file.backend()) {
+            Ok(fs) => session_file::load_turns(file, fs.as_ref(), limits).await,
+            Err(error) => Err(error.into()),
+        };
+        match loaded {
             Ok(session) => {
                 self.state.sessions.insert(id, session);
             }
@@ -187,22 +228,41 @@ impl Recovered {
         }
     }
 
+    /// The session of an event of which nothing is made: it went with the host, or its store is not there. One that
+    /// nobody knows may lie in a store that cannot be reached.
+    fn leaves_out(&self, event: &Event, survey: &mut Survey, stores: &Stores) -> Option<SessionId> {
+        let id = event.change.session()?;
+        if !self.state.sessions.contains_key(id)
+            && !matches!(event.change, Change::Session(_, SessionEvent::Created(_)))
+            && stores.names().any(|name| stores.is_lost(name))
+        {
+            survey.held.insert(id.clone());
+        }
+        survey.is_left_out(id).then(|| id.clone())
+    }
+
     /// Puts the turns back that a chat began with: the journal says only where they are.
-    async fn read_inherited(&mut self, event: &mut Event, sessions: &dyn SessionFs, limits: &Limits) {
+    async fn read_inherited(&mut self, event: &mut Event, stores: &Stores, limits: &Limits) {
         let Change::Chat(session, chat, ChatEvent::TurnsInherited { origin, turns, older }) = &mut event.change else {
             return;
         };
         let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
-        match copy::inherited(sessions, session, chat, origin, limit).await {
+        let store = self.state.sessions.get(session).map(|session| session.store.clone()).unwrap_or_default();
+        let window = match stores.get(&store) {
+            Ok(fs) => copy::inherited(stores, fs.as_ref(), session, chat, origin, limit).await,
+            Err(error) => Err(error.into()),
+        };
+        match window {
             Ok(window) => (*turns, *older) = (window.turns, window.older),
             Err(error) => self.damage.push(format!("session {session}: what it began with is missing: {error}")),
         }
     }
 
-    async fn find_uncopied(&mut self, sessions: &dyn SessionFs) -> Result<(), FsError> {
+    async fn find_uncopied(&mut self, stores: &Stores) -> Result<(), FsError> {
         for session in self.state.sessions.values() {
+            let Ok(fs) = stores.get(&session.store) else { continue };
             for chat in session.chats.iter().filter(|chat| chat.origin.is_some()) {
-                if !sessions.exists(&paths::log(&session.id, &chat.id)).await? {
+                if !fs.exists(&paths::log(&session.id, &chat.id)).await? {
                     self.uncopied.insert(session.id.clone());
                 }
             }
@@ -286,15 +346,16 @@ impl Recovered {
     /// A session that was disposed just before the host ended has no task that could say so in its folder.
     async fn settle_removed(
         &mut self,
-        persisted: &HashMap<SessionId, u64>,
-        sessions: &dyn SessionFs,
+        backends: &HashMap<SessionId, StoreName>,
+        held: &HashSet<SessionId>,
+        stores: &Stores,
     ) -> Result<(), FsError> {
         let state = &self.state;
-        let removed: Vec<SessionId> =
-            self.unpersisted.keys().filter(|id| !state.sessions.contains_key(*id)).cloned().collect();
+        let is_removed = |id: &&SessionId| !state.sessions.contains_key(*id) && !held.contains(*id);
+        let removed: Vec<SessionId> = self.unpersisted.keys().filter(is_removed).cloned().collect();
         for id in removed {
-            if persisted.contains_key(&id) {
-                session_file::mark_disposed(sessions, &id, self.seq).await?;
+            if let Some(Ok(fs)) = backends.get(&id).map(|store| stores.get(store)) {
+                session_file::mark_disposed(fs.as_ref(), &id, self.seq).await?;
             }
             self.unpersisted.remove(&id);
         }

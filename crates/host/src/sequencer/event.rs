@@ -236,7 +236,9 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::ActiveClientRemoved(_)
             | SessionEvent::ConfigChanged { .. }
             // It holds answers that were given for all times.
-            | SessionEvent::DetailsChanged(_) => true,
+            | SessionEvent::DetailsChanged(_)
+            // The old folder goes right behind it.
+            | SessionEvent::Moved(_) => true,
             SessionEvent::Listed
             | SessionEvent::ChatRowChanged(_)
             | SessionEvent::InputNeededSet(_)

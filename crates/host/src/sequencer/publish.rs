@@ -206,6 +206,7 @@ fn is_news(change: &SessionEvent) -> bool {
         | SessionEvent::ActiveClientSet(_)
         | SessionEvent::ActiveClientRemoved(_)
         | SessionEvent::ConfigChanged { .. }
-        | SessionEvent::DetailsChanged(_) => false,
+        | SessionEvent::DetailsChanged(_)
+        | SessionEvent::Moved(_) => false,
     }
 }

@@ -3,20 +3,23 @@
 //! The journal has what happens until then: the session's folder is not written before its logs are there, and whoever
 //! looks into one waits.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::{AbortHandle, abortable};
 use grove_core::*;
+use grove_fs::SessionFs;
 use grove_tree::Index;
+use tokio::sync::mpsc::WeakSender;
 use tokio::sync::watch;
 
 use super::log::ChatLog;
 use super::tree::TreeError;
-use super::{SessionTask, Surroundings};
+use super::{ForkedInto, SessionTask, Surroundings, ToSession, surveyed};
+use crate::host::{Host, Inner};
 use crate::store::copies::Hold;
 use crate::store::copy::CopyJob;
-use crate::store::paths;
+use crate::store::{artifacts, paths};
 
 /// How long to wait before a copy that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -43,6 +46,38 @@ enum Progress {
     Done(Arc<Mutex<Option<ChatLog>>>),
 }
 
+/// What is told when a session was made of another one.
+struct AfterFork {
+    session: SessionId,
+    inbox: WeakSender<ToSession>,
+    host: Weak<Inner>,
+    source: SessionId,
+    fork: ForkedInto,
+}
+
+impl AfterFork {
+    async fn tell(self, fs: &dyn SessionFs) {
+        survey(fs, &self.session, &self.inbox).await;
+        // A source that nobody has open is not opened for it.
+        let source = self.host.upgrade().and_then(|host| Host(host).open_session(&self.source));
+        if let Some(source) = source {
+            source.inbox.send(ToSession::ForkedInto(Box::new(self.fork))).await.ok();
+        }
+    }
+}
+
+/// Tells a session's task what lies in its folder beside the log.
+async fn survey(fs: &dyn SessionFs, session: &SessionId, inbox: &WeakSender<ToSession>) {
+    match surveyed(fs, &paths::folder(session)).await {
+        Ok(found) => {
+            if let Some(inbox) = inbox.upgrade() {
+                inbox.send(ToSession::Surveyed(found)).await.ok();
+            }
+        }
+        Err(error) => tracing::warn!(%session, %error, "what a fork has beside its log is not known"),
+    }
+}
+
 impl Copying {
     /// The chats of a session that come from others, before anybody has looked whether their logs are there.
     pub(super) fn expected(around: &Surroundings, session: &Session) -> Vec<(ChatId, Self)> {
@@ -58,34 +93,79 @@ impl SessionTask {
     pub(super) async fn begin_copies(&mut self, index: Option<Arc<Index>>) {
         let chats: Vec<ChatId> = self.copying.keys().cloned().collect();
         for chat in chats {
-            let is_there = self.around.env.sessions.exists(&paths::log(&self.tip.id, &chat)).await;
+            let is_there = self.fs().exists(&paths::log(&self.tip.id, &chat)).await;
             // Where that cannot be told, the copy will say why.
             if is_there.unwrap_or(false) {
                 self.copying.remove(&chat);
+                self.settle_artifacts(&chat);
             } else {
                 let index = index.clone().filter(|_| chat.as_str() == Session::MAIN_CHAT);
-                self.begin_copy(&chat, index);
+                self.begin_copy(&chat, index).await;
             }
         }
     }
 
+    fn after_fork(&self, origin: &ChatOrigin) -> AfterFork {
+        let until = origin.log.leaf.clone().filter(|_| origin.log.extent == Extent::Branch);
+        AfterFork {
+            session: self.tip.id.clone(),
+            inbox: self.inbox_sender.clone(),
+            host: self.around.host.clone(),
+            source: origin.session.clone(),
+            fork: ForkedInto {
+                session: self.tip.id.clone(),
+                title: self.tip.title.clone(),
+                chat: origin.chat.clone(),
+                until,
+            },
+        }
+    }
+
+    /// Finishes what a host that was killed behind a copy's last step did not get to do.
+    fn settle_artifacts(&self, chat: &ChatId) {
+        let origin = self.tip.chat(chat).and_then(|chat| chat.origin.as_ref());
+        if origin.is_none_or(|origin| origin.session == self.tip.id) {
+            return;
+        }
+        let (fs, session, inbox) = (self.fs(), self.tip.id.clone(), self.inbox_sender.clone());
+        let is_known = self.tip.details.workspace.is_some();
+        self.around.env.spawn.spawn(Box::pin(async move {
+            if let Err(error) = artifacts::settle(fs.as_ref(), &paths::folder(&session)).await {
+                tracing::debug!(%session, %error, "the note of a copy stays");
+            }
+            if !is_known {
+                survey(fs.as_ref(), &session, &inbox).await;
+            }
+        }));
+    }
+
     /// Copies the log of a chat that is new.
-    pub(super) fn begin_copy(&mut self, chat: &ChatId, index: Option<Arc<Index>>) {
+    pub(super) async fn begin_copy(&mut self, chat: &ChatId, index: Option<Arc<Index>>) {
         let Some(origin) = self.tip.chat(chat).and_then(|chat| chat.origin.clone()) else { return };
         let hold = self.around.copies.hold(&origin.session, Some(&self.tip.id));
         // A chat that is new has what it began with and nothing else.
         let turns = self.tip.chat(chat).filter(|_| index.is_some()).map(|chat| chat.turns.clone());
         let clock = self.around.env.clock.clone();
         let is_main = chat.as_str() == Session::MAIN_CHAT;
+        let source = paths::log(&origin.session, &origin.chat);
+        let from = match origin.session == self.tip.id {
+            true => self.fs(),
+            // Where its store is gone, the copy will say that its source is not there.
+            false => self.around.env.stores.holding(&origin.store, &source).await.unwrap_or_else(|_| self.fs()),
+        };
         let job = CopyJob {
-            fs: self.around.env.sessions.clone(),
-            origin,
+            from,
+            to: self.fs(),
+            origin: origin.clone(),
             index,
             session: self.tip.id.clone(),
             chat: chat.clone(),
+            title: self.tip.title.clone(),
             at: if is_main { self.tip.created_at } else { clock.now() },
             cwd: self.tip.working_directories.first().map_or("/", String::as_str).to_owned(),
         };
+        let after = (origin.session != self.tip.id).then(|| self.after_fork(&origin));
+        let fs = self.fs();
         let (told, progress) = watch::channel(Progress::Begun);
         let (copied, abort) = abortable(async move {
             let mut job = job;
@@ -102,11 +182,14 @@ impl SessionTask {
                 }
             };
             let known = match index.zip(turns) {
-                Some((index, turns)) => Some(ChatLog::made(job.fs, &job.session, job.chat, index, &turns)),
+                Some((index, turns)) => Some(ChatLog::made(job.to, &job.session, job.chat, index, &turns)),
                 // To read it takes a while: nobody is to wait for that.
-                None => ChatLog::opened(job.fs, &job.session, job.chat).await.ok(),
+                None => ChatLog::opened(job.to, &job.session, job.chat).await.ok(),
             };
             told.send_replace(Progress::Done(Arc::new(Mutex::new(known))));
+            if let Some(after) = after {
+                after.tell(fs.as_ref()).await;
+            }
         });
         let under_way = Some(UnderWay { progress, abort });
         self.copying.insert(chat.clone(), Copying { _hold: hold, under_way });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::FsError;
+use grove_tree::entries::Stamp;
 use grove_tree::turns::{self, Place, Window};
 use grove_tree::{EntryNo, Index};
 
@@ -11,7 +12,7 @@ use super::log::Seen;
 use super::tree::TreeError;
 use super::{Attempted, SessionTask};
 use crate::sequencer::{Origin, Stopped};
-use crate::store::session_file;
+use crate::store::{info, session_file};
 
 /// A chat that is to begin with what another one has.
 #[derive(Debug)]
@@ -23,7 +24,50 @@ pub(crate) struct NewChat {
     pub(crate) kind: OriginKind,
 }
 
+/// A session that was made of this one, which its log is to tell.
+#[derive(Debug)]
+pub(crate) struct ForkedInto {
+    pub(crate) session: SessionId,
+    pub(crate) title: String,
+    /// The chat that it comes from.
+    pub(crate) chat: ChatId,
+    /// Where it ends, if not at the end.
+    pub(crate) until: Option<String>,
+}
+
 impl SessionTask {
+    /// Notes in the log that another session was made of this one. Nobody waits for that, and it fails nothing.
+    pub(super) async fn forked_into(&mut self, fork: ForkedInto) -> Result<(), Stopped> {
+        let planned = async {
+            let Some(seen) = self.look(&fork.chat).await? else { return Ok(None) };
+            let id = info::id_of("into", &fork.session);
+            if seen.index.find(&id).is_some() {
+                // A host that was killed has copied it before.
+                return Ok(None);
+            }
+            let leaf = seen.index.leaf().map(|leaf| seen.index.id(leaf));
+            let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.around.env.clock.now() };
+            let line = info::forked_into(stamp, &fork);
+            let after = self.tip.chat(&fork.chat).and_then(|chat| chat.turns.last()).map(|turn| turn.id.clone());
+            Ok::<_, TreeError>(Some(LogEntry { line: String::from_utf8_lossy(&line).into(), after }))
+        };
+        let noted = match planned.await {
+            Ok(None) => return Ok(()),
+            Ok(Some(entry)) => {
+                let command = Command::AddEntries { chat: fork.chat.clone(), entries: vec![entry], anew: false };
+                self.attempt(command, &Who::Host, None).await?.map(|_| ())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match noted {
+            Ok(()) => self.count_fork(),
+            Err(error) => {
+                tracing::warn!(session = %self.tip.id, fork = %fork.session, %error, "a fork is not noted at its source");
+            }
+        }
+        Ok(())
+    }
+
     pub(super) async fn fork_chat(&mut self, source: &ChatId, new: NewChat) -> Result<Result<(), TreeError>, Stopped> {
         let NewChat { chat, uri, turn, kind } = new;
         let prepared = async {
@@ -44,9 +88,11 @@ impl SessionTask {
             boundary: seen.index.log_length(),
             extent: Extent::Branch,
             leaf: Some(seen.index.id(place.last).into_owned()),
+            until: None,
         };
         let origin = Arc::new(ChatOrigin {
             session: self.tip.id.clone(),
+            store: self.tip.store.clone(),
             chat: source.clone(),
             uri: self.tip.chat(source).and_then(|chat| chat.uri.clone()),
             turn: Some(turn),
@@ -57,7 +103,7 @@ impl SessionTask {
         let command = Command::ForkChat { chat: chat.clone(), uri, origin, turns, older };
         Ok(match self.attempt(command, &Who::Host, None).await? {
             Ok(_) => {
-                self.begin_copy(&chat, Some(seen.index));
+                self.begin_copy(&chat, Some(seen.index)).await;
                 Ok(())
             }
             Err(refused) => Err(TreeError::Refused(refused)),
@@ -159,6 +205,6 @@ impl SessionTask {
         if self.tip.chat(chat).is_some() || chat.as_str().is_empty() {
             return Ok(());
         }
-        session_file::make_room_for_chat(self.around.env.sessions.as_ref(), &self.tip.id, chat).await
+        session_file::make_room_for_chat(self.fs().as_ref(), &self.tip.id, chat).await
     }
 }

@@ -13,7 +13,7 @@ use grove_tree::{AppendError, Ending, Index, LogError, Owner, store};
 
 use sha2::{Digest, Sha256};
 
-use crate::store::paths;
+use crate::store::{locking, paths};
 
 /// The log of a chat.
 #[derive(Debug)]
@@ -85,6 +85,7 @@ impl ChatLog {
         chat: ChatId,
     ) -> Result<Self, ChatLogError> {
         let mut log = Self::new(fs, session, chat);
+        let _held = locking::hold(log.fs.as_ref(), &log.path).await?;
         log.written = Some(log.read_written().await?);
         Ok(log)
     }
@@ -99,6 +100,12 @@ impl ChatLog {
 
     /// Writes what the log does not have yet: the session's name, and turns that are over.
     pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
+        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        self.catch_up_held(session).await
+    }
+
+    /// The same by whoever holds the log's lock.
+    async fn catch_up_held(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let Some(chat) = session.chat(&self.chat) else { return Ok(()) };
         if chat.turns.is_empty() && chat.unlogged.is_empty() {
             return Ok(());
@@ -134,12 +141,14 @@ impl ChatLog {
         // The newest are the ones that are missing.
         let missing =
             turns.iter().rev().take_while(|turn| !written.begun.contains(&(turn.id.clone(), turn.started_at))).count();
-        for (at, turn) in turns.iter().enumerate().skip(turns.len() - missing) {
+        let ends = seen_ends(&turns[turns.len() - missing..], chat.touched_at);
+        for ((at, turn), seen_end) in turns.iter().enumerate().skip(turns.len() - missing).zip(ends) {
             let origin = Origin {
                 session: &session.id,
                 provider: &session.provider,
                 model: session.model.as_ref(),
                 spent: turns[..at].iter().rev().find_map(|turn| turn.usage.as_ref()?.cost.as_ref()),
+                seen_end: Some(seen_end),
             };
             let parent = leaf(&written.index);
             let lines = turn_lines(turn, origin, parent.as_deref(), &|id| written.index.find(id).is_some());
@@ -224,7 +233,8 @@ impl ChatLog {
 
     /// The log as it is on the disk, with everything that is over; `None` where there is none yet.
     pub(super) async fn look(&mut self, session: &Session) -> Result<Option<Seen>, ChatLogError> {
-        self.catch_up(session).await?;
+        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        self.catch_up_held(session).await?;
         if self.written.is_none() && self.fs.exists(&self.path).await? {
             self.written = Some(self.open(session).await?);
         }
@@ -250,6 +260,23 @@ impl ChatLog {
         }
         Ok(opened.index)
     }
+}
+
+/// When turns had ended by the host's clock, the newest of which has just ended. Those before it ended at the latest when
+/// the next one began.
+fn seen_ends(turns: &[Arc<Turn>], last: Timestamp) -> Vec<Timestamp> {
+    let mut end = last;
+    let mut ends: Vec<Timestamp> = turns
+        .iter()
+        .rev()
+        .map(|turn| {
+            let lasted = turn.ended_at.0.saturating_sub(turn.started_at.0);
+            let begun = Timestamp(end.0.saturating_sub(lasted));
+            std::mem::replace(&mut end, begun)
+        })
+        .collect();
+    ends.reverse();
+    ends
 }
 
 /// The id of an entry.

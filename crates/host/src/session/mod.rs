@@ -5,17 +5,22 @@ mod copying;
 mod forks;
 mod log;
 mod memory;
+mod migrating;
+mod pastes;
 mod reports;
+pub(crate) mod spills;
 mod tree;
 mod work;
 mod workplaces;
+mod workspace;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::AbortHandle;
 use grove_agents::{Agent, AgentError, AgentSession, Closing, Mark, Outlasts, Report, Resumption};
 use grove_core::*;
+use grove_fs::SessionFs;
 use grove_tree::Index;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -29,10 +34,13 @@ use crate::host::Inner;
 use crate::sequencer::{Aside, NotWritten, Origin, Publication, SequencerHandle, Stopped, ToSequencer, Unwritten};
 use crate::store::copies::Copies;
 use crate::store::session_file::{self, Fate};
-pub(crate) use forks::NewChat;
+pub(crate) use forks::{ForkedInto, NewChat};
+pub(crate) use migrating::{MigrateError, Migrated};
+use spills::{Left, SessionSpills};
 use tree::Undertaking;
 pub(crate) use tree::{Cutting, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, Undertaken};
 pub(crate) use workplaces::Workplaces;
+pub(crate) use workspace::{Arranged, NoAnswer, WorkspaceAnswer, WorkspaceRequest, surveyed};
 
 /// How many messages may wait for a session before their senders do.
 const INBOX: usize = 256;
@@ -56,8 +64,18 @@ pub(crate) enum ToSession {
     Tree(ChatId, TreeRequest, oneshot::Sender<Result<TreeAnswer, TreeError>>),
     /// Something that took its time with a chat's tree has come to its end.
     Undertaken(ChatId, Undertaken),
+    /// Looks at what the session has beside its conversation, or changes it.
+    Workspace(WorkspaceRequest, workspace::Done),
+    /// Something of it has changed.
+    Arranged(Arranged),
+    /// What it has from the session that it comes from.
+    Surveyed(WorkspaceDetails),
+    /// A session was made of this one.
+    ForkedInto(Box<ForkedInto>),
     /// Begins another chat with what was said in one.
     Fork(ChatId, NewChat, oneshot::Sender<Result<(), TreeError>>),
+    /// Has the session lie in another store.
+    Migrate(StoreName, oneshot::Sender<Result<Migrated, MigrateError>>),
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -110,6 +128,8 @@ pub(crate) struct Surroundings {
     /// The host, for what hooks do.
     pub(crate) host: Weak<Inner>,
     pub(crate) copies: Copies,
+    /// Sessions of which an earlier host left temporary files.
+    pub(crate) left: Arc<HashSet<SessionId>>,
 }
 
 /// How a session's task begins.
@@ -123,15 +143,26 @@ pub(crate) enum Beginning {
 }
 
 /// Starts the task of a session.
-pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, beginning: Beginning) -> SessionHandle {
+pub(crate) fn start(
+    tip: Session,
+    fs: Arc<dyn SessionFs>,
+    agent: Arc<dyn Agent>,
+    around: Surroundings,
+    beginning: Beginning,
+) -> SessionHandle {
     let (inbox_sender, inbox) = mpsc::channel(INBOX);
     let (report_sender, reports) = mpsc::channel(REPORTS);
     let handle = SessionHandle { uri: tip.uri.clone(), inbox: inbox_sender.clone() };
     let spawn = around.env.spawn.clone();
     let copying = Copying::expected(&around, &tip).into_iter().collect();
+    let left = if around.left.contains(&tip.id) { Left::Some } else { Left::None };
+    let spills = SessionSpills::new(tip.id.clone(), fs.clone(), left, &around.config);
     let mut task = SessionTask {
         copying,
+        spills,
         around,
+        fs,
+        left: None,
         tip,
         agent,
         inbox_sender: inbox_sender.downgrade(),
@@ -149,6 +180,7 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
         last_seq: 0,
         folder_due: false,
         last_undertaking: 0,
+        kept: workspace::Kept::default(),
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
@@ -176,6 +208,10 @@ pub(crate) fn start(tip: Session, agent: Arc<dyn Agent>, around: Surroundings, b
 
 struct SessionTask {
     around: Surroundings,
+    /// The store that the session lies in.
+    fs: Arc<dyn SessionFs>,
+    /// The store that it lay in before, until its folder there is removed.
+    left: Option<Arc<dyn SessionFs>>,
     /// The session with everything accepted so far.
     tip: Session,
     agent: Arc<dyn Agent>,
@@ -201,12 +237,15 @@ struct SessionTask {
     logs: HashMap<ChatId, ChatLog>,
     /// Chats whose logs are being made.
     copying: HashMap<ChatId, Copying>,
+    /// Where output goes that is too large for its agents.
+    spills: SessionSpills,
     /// The number of the last event that is published.
     last_seq: u64,
     /// Something happened that belongs into the session's folder.
     folder_due: bool,
     /// The number of the last thing that was undertaken.
     last_undertaking: u64,
+    kept: workspace::Kept,
 }
 
 /// An answer that an agent waits for.
@@ -288,13 +327,7 @@ impl SessionTask {
                     self.take_reports(batch.drain(..)).await
                 }
                 seq = done(self.outstanding.as_mut()) => {
-                    self.outstanding = None;
-                    // What a sequencer that ended did not get to write is kept by the agents for the next host.
-                    if let Some(seq) = seq {
-                        self.stored();
-                        // A client's action may have been published behind it meanwhile.
-                        self.last_seq = self.last_seq.max(seq);
-                    }
+                    self.published(seq);
                     Ok(Flow::On)
                 }
                 chat = copying::next_done(&mut self.copying) => {
@@ -350,9 +383,17 @@ impl SessionTask {
                 // The turn may have been cancelled meanwhile.
                 done.send(seen).ok();
             }
+            ToSession::Workspace(request, done) => self.workspace(request, done).await?,
+            ToSession::Arranged(arranged) => self.arranged(arranged).await?,
+            ToSession::Surveyed(found) => self.surveyed(found).await?,
+            ToSession::ForkedInto(fork) => self.forked_into(*fork).await?,
             ToSession::Fork(source, new, done) => {
                 let forked = self.fork_chat(&source, new).await?;
                 done.send(forked).ok();
+            }
+            ToSession::Migrate(to, done) => {
+                let migrated = self.migrate(&to).await?;
+                done.send(migrated).ok();
             }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::Opened(chat, Ok(agent)) => {
@@ -406,6 +447,11 @@ impl SessionTask {
         self.tip.lifecycle == Lifecycle::Creating && chat.as_str() == Session::MAIN_CHAT
     }
 
+    /// The store that the session lies in.
+    fn fs(&self) -> Arc<dyn SessionFs> {
+        self.fs.clone()
+    }
+
     fn desk(&mut self, chat: &ChatId) -> &mut Desk {
         self.desks.entry(chat.clone()).or_default()
     }
@@ -429,7 +475,7 @@ impl SessionTask {
     /// turns are shared, so keeping it costs the running one.
     async fn attempt(
         &mut self,
-        command: Command,
+        mut command: Command,
         who: &Who,
         origin: Option<Origin>,
     ) -> Result<Result<Attempted, String>, Stopped> {
@@ -444,14 +490,22 @@ impl SessionTask {
         if starts && self.stopping.is_some() {
             return Ok(Err(Stopped.to_string()));
         }
+        let pastes = match self.put_aside(&mut command, who).await {
+            Ok(pastes) => pastes,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
         let before = self.tip.clone();
         let mut out = Outbox::default();
         if let Err(rejection) = self.accept(command, who, &mut out) {
             self.tip = before;
+            self.forget(pastes).await;
             return Ok(Err(rejection.to_string()));
         }
         if out.events.is_empty() {
             return Ok(Ok(Attempted::NoChange));
+        }
+        if !pastes.is_empty() {
+            self.files_came(&mut out);
         }
         match self.around.sequencer.publish_now(out.publication(origin, Unwritten::Refused)).await? {
             Ok(seq) => {
@@ -461,9 +515,17 @@ impl SessionTask {
             }
             Err(not_written) => {
                 self.tip = before;
+                self.forget(pastes).await;
                 Ok(Err(not_written.to_string()))
             }
         }
+    }
+
+    /// Whether a command would be accepted now.
+    fn check(&self, command: Command, who: &Who) -> Result<(), Rejection> {
+        let agents = self.around.agents.borrow().clone();
+        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        validate(Tip { session: &self.tip, agent }, command, who, self.around.env.clock.now()).map(|_| ())
     }
 
     /// A command that somebody waits for. A chat that goes takes its turn with it.
@@ -503,17 +565,25 @@ impl SessionTask {
         Ok(())
     }
 
-    fn close_desk(&self, desk: Desk) {
+    /// Lets an agent go. What is given comes to an end when it is gone.
+    fn close_desk(&self, desk: Desk) -> Option<oneshot::Receiver<()>> {
         if let Some(undertaking) = &desk.undertaking {
             undertaking.drop_it();
         }
         match desk.backend {
             Backend::Opening(abort) => abort.abort(),
             Backend::Ready(agent) => {
-                self.around.env.spawn.spawn(Box::pin(async move { agent.close(Closing::Removed).await }));
+                let (gone, leaving) = oneshot::channel();
+                self.around.env.spawn.spawn(Box::pin(async move {
+                    agent.close(Closing::Removed).await;
+                    // Nobody need wait for it.
+                    gone.send(()).ok();
+                }));
+                return Some(leaving);
             }
             Backend::Closed => {}
         }
+        None
     }
 
     /// Ends what waits for a client that is gone, and takes it off the list of those who take part.
@@ -556,6 +626,7 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Who::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
+                Change::Session(_, SessionEvent::TitleChanged(_)) => self.named_by(who),
                 Change::Session(..) | Change::Root(_) => {}
             }
         }
@@ -638,6 +709,25 @@ impl SessionTask {
         Ok(())
     }
 
+    /// Waits until the agent's last reports are published.
+    async fn take_outstanding(&mut self) {
+        if self.outstanding.is_some() {
+            let seq = done(self.outstanding.as_mut()).await;
+            self.published(seq);
+        }
+    }
+
+    /// The agent's last reports are published.
+    fn published(&mut self, seq: Option<u64>) {
+        self.outstanding = None;
+        // What a sequencer that ended did not get to write is kept by the agents for the next host.
+        if let Some(seq) = seq {
+            self.stored();
+            // A client's action may have been published behind it meanwhile.
+            self.last_seq = self.last_seq.max(seq);
+        }
+    }
+
     /// What was published is stored: agents need not keep it any longer.
     fn stored(&mut self) {
         for (chat, mark) in std::mem::take(&mut self.unstored) {
@@ -664,7 +754,8 @@ impl SessionTask {
                     waiting.send(response).ok();
                 }
                 (AnswerTo::Result(waiting), Answer::Result(result)) => {
-                    waiting.send(result).ok();
+                    let result = self.spills.clone().fitting(result);
+                    self.around.env.spawn.spawn(Box::pin(async move { drop(waiting.send(result.await)) }));
                 }
                 (AnswerTo::Permission(_) | AnswerTo::Question(_) | AnswerTo::Result(_), _) => {}
             }
@@ -702,16 +793,21 @@ impl SessionTask {
         // Nothing is to be said of it any more.
         self.folder_due = false;
         self.around.workplaces.leave(&self.tip.id);
-        for (_, desk) in std::mem::take(&mut self.desks) {
-            self.close_desk(desk);
-        }
+        let desks = std::mem::take(&mut self.desks);
+        let leaving: Vec<_> = desks.into_values().filter_map(|desk| self.close_desk(desk)).collect();
+        let spills = self.spills.clone();
+        self.around.env.spawn.spawn(Box::pin(async move {
+            // What still runs for an agent may still write.
+            futures_util::future::join_all(leaving).await;
+            spills.remove().await;
+        }));
         Ok(())
     }
 
     /// Brings the session's folder up to date: the log, then what is beside it. What is in the journal is safe already,
     /// so a failure costs nothing but the journal's room.
     async fn write_folder(&mut self, fate: Fate) {
-        let fs = self.around.env.sessions.clone();
+        let fs = self.fs();
         let written = async {
             // One whose log could not be made has none.
             for chat in self.tip.chats.iter().filter(|chat| !self.copying.contains_key(&chat.id)) {
@@ -728,6 +824,12 @@ impl SessionTask {
                 self.tip.chats.iter_mut().for_each(|chat| chat.unlogged.clear());
                 let persisted = ToSequencer::Persisted(self.tip.id.clone(), self.last_seq);
                 self.around.sequencer.tell(persisted).await.ok();
+                if fate == Fate::Kept {
+                    // A sequencer that ended is noticed elsewhere.
+                    self.relist_once().await.ok();
+                    self.write_manifest().await;
+                }
+                self.remove_left().await;
             }
             Ok(false) => {}
             Err(error) => {
@@ -751,9 +853,14 @@ impl SessionTask {
         {
             let agents: Vec<_> = self.desks.values().filter_map(Desk::agent).collect();
             let patience = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
+            // An agent that works on may still need them.
+            let spills = idle.then(|| self.spills.clone());
             self.around.env.spawn.spawn(Box::pin(async move {
                 let let_go = futures_util::future::join_all(agents.iter().map(|agent| agent.close(Closing::HostStops)));
                 futures_util::future::select(Box::pin(let_go), patience).await;
+                if let Some(spills) = spills {
+                    spills.remove().await;
+                }
                 done.send(()).ok();
             }));
         }

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use grove_agents::{AgentError, Closing};
 use grove_core::*;
 use grove_fs::FsError;
+use grove_fs::workspace::WorkspaceError;
 use grove_tree::moves::{self, NewEntry, Plan, PlanError};
 use grove_tree::navigate::{self, BranchPointError, Prefill};
-use grove_tree::turns::Limit;
+use grove_tree::turns::{self, Limit};
 use grove_tree::{
     AppendError, Cursor, EntryNo, Filter, Index, LogError, NewLogError, Page, RowsError, RowsRequest, Source, store,
 };
@@ -180,6 +181,8 @@ pub(crate) enum TreeError {
     HookFailed { by: String, error: HookError },
     #[error("what the chat begins with could not be copied yet, and will be tried again: {0}")]
     NotCopied(String),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
     #[error("the log could not be looked at: its reader broke down")]
     Broken,
 }
@@ -226,7 +229,7 @@ impl SessionTask {
             return Err(TreeError::UnknownChat(chat.clone()));
         }
         self.copied(chat).await?;
-        let (fs, session) = (self.around.env.sessions.clone(), self.tip.id.clone());
+        let (fs, session) = (self.fs(), self.tip.id.clone());
         let log = self.logs.entry(chat.clone()).or_insert_with(|| super::ChatLog::new(fs, &session, chat.clone()));
         Ok(log.look(&self.tip).await?)
     }
@@ -269,14 +272,16 @@ impl SessionTask {
             model: tip.model.clone(),
             working_directories: tip.working_directories.clone(),
             config: tip.config.clone(),
+            store: tip.store.clone(),
         };
-        let (leaf, extent, prefill) = match (&seen, before) {
-            (None, None) => (None, Extent::All, None),
+        let (leaf, extent, prefill, until) = match (&seen, before) {
+            (None, None) => (None, Extent::All, None, None),
             (None, Some(id)) => return Err(PlanError::UnknownEntry { id }.into()),
-            (Some(seen), None) => (seen.index.leaf(), Extent::All, None),
+            (Some(seen), None) => (seen.index.leaf(), Extent::All, None, None),
             (Some(seen), Some(target)) => {
+                let until = begun_at(seen, &target).await?;
                 let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
-                (point.leaf, Extent::Branch, Some(point.prefill))
+                (point.leaf, Extent::Branch, Some(point.prefill), until)
             }
         };
         let window = self.turns_at(chat, seen.as_ref(), leaf).await?;
@@ -284,14 +289,16 @@ impl SessionTask {
             boundary: seen.index.log_length(),
             extent,
             leaf: leaf.map(|leaf| seen.index.id(leaf).into_owned()),
+            until,
         };
         let origin = ChatOrigin {
             session: self.tip.id.clone(),
+            store: self.tip.store.clone(),
             chat: chat.clone(),
             uri: self.tip.chat(chat).and_then(|chat| chat.uri.clone()),
             turn: window.turns.last().map(|turn| turn.id.clone()),
             kind: OriginKind::Fork,
-            log: seen.as_ref().map_or(LogPart { boundary: 0, extent, leaf: None }, part),
+            log: seen.as_ref().map_or(LogPart { boundary: 0, extent, leaf: None, until: None }, part),
         };
         Ok(Cutting {
             title: self.tip.title.clone(),
@@ -364,6 +371,14 @@ pub(crate) type Done = oneshot::Sender<Result<TreeAnswer, TreeError>>;
 fn answered(done: Done, answer: Result<TreeAnswer, TreeError>) -> Result<(), Stopped> {
     done.send(answer).ok();
     Ok(())
+}
+
+/// When a message was said: by the host's clock, or where that is not known, by its own time.
+async fn begun_at(seen: &Seen, message: &str) -> Result<Option<Timestamp>, TreeError> {
+    let Some(entry) = seen.index.find(message) else { return Ok(None) };
+    let begun = turns::begun_at(seen.fs.as_ref(), &seen.path, &seen.index, entry).await?;
+    let own_time = || u64::try_from(seen.index.time(entry)?).ok().map(Timestamp);
+    Ok(begun.or_else(own_time))
 }
 
 /// How many bytes of entries are given at once, unless one alone has more.

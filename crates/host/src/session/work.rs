@@ -15,6 +15,7 @@ use grove_core::*;
 use grove_fs::FsError;
 use tokio::sync::oneshot;
 
+use super::pastes::with_pictures;
 use super::reports::{self, Place, Translated};
 use super::{AnswerTo, Awaited, Backend, Desk, Ended, Flow, Outbox, Running, SessionTask, ToSession};
 use crate::sequencer::Stopped;
@@ -31,6 +32,7 @@ impl SessionTask {
             known_as: self.tip.chat(chat).and_then(|chat| chat.agent_session.clone()),
             settings: self.tip.config.as_ref().map(|config| config.values.clone()).unwrap_or_default(),
             reports: ChatSink::new(chat.clone(), self.report_sender.clone()),
+            spills: Arc::new(self.spills.clone()),
         };
         let (agent, inbox, at) = (self.agent.clone(), self.inbox_sender.clone(), chat.clone());
         let desk = self.desk(chat);
@@ -83,7 +85,9 @@ impl SessionTask {
         let sink = ChatSink::new(chat.clone(), self.report_sender.clone()).turn(turn.clone());
         let resumed = self.resumed.remove(turn);
         let memory = Arc::new(self.memory(chat));
+        let (spills, most) = (self.spills.clone(), self.around.config.limits.message_bytes);
         let (work, abort) = abortable(async move {
+            let message = with_pictures(message, &spills, most).await;
             let prompt = Prompt { message, model, client_tools, memory };
             let work = match resumed {
                 None => agent.prompt(prompt, sink.clone()),
@@ -156,7 +160,8 @@ impl SessionTask {
             }
             let (agent, turn) = (agent.clone(), running.turn.clone());
             self.accept(Command::TakeSteering { chat }, &Who::Host, &mut out).ok();
-            let steer = async move { agent.steer(&turn, steering.message).await };
+            let (spills, most) = (self.spills.clone(), self.around.config.limits.message_bytes);
+            let steer = async move { agent.steer(&turn, with_pictures(steering.message, &spills, most).await).await };
             self.around.env.spawn.spawn(Box::pin(steer));
         }
         if !out.events.is_empty() {
@@ -325,7 +330,7 @@ impl SessionTask {
             None => reports::of_session(&mut event, place),
         };
         for (id, bytes) in store {
-            content::put(self.around.env.sessions.as_ref(), &self.tip.id, &id, &bytes).await?;
+            content::put(self.fs().as_ref(), &self.tip.id, &id, &bytes).await?;
         }
         for command in commands {
             let who = match &command {

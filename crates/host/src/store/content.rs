@@ -18,15 +18,18 @@ pub(crate) async fn put(
 }
 
 /// Copies the bodies of a session into the folder of another, which comes from it.
-pub(crate) async fn copy_all(fs: &dyn SessionFs, from: &SessionId, to: &SessionId) -> Result<(), FsError> {
-    let folder = paths::contents(from);
-    if !fs.exists(&folder).await? {
+pub(crate) async fn copy_all(
+    (from, source): (&dyn SessionFs, &SessionId),
+    (to, target): (&dyn SessionFs, &SessionId),
+) -> Result<(), FsError> {
+    let folder = paths::contents(source);
+    if !from.exists(&folder).await? {
         return Ok(());
     }
-    for name in fs.readdir(&folder).await? {
+    for name in from.readdir(&folder).await? {
         let content = ContentId::from(name);
-        let bytes = get(fs, from, &content).await?;
-        put(fs, to, &content, &bytes.into()).await?;
+        let bytes = get(from, source, &content).await?;
+        put(to, target, &content, &bytes.into()).await?;
     }
     Ok(())
 }

@@ -1,17 +1,23 @@
 //! The log that a chat begins with, made from another one's.
 //!
 //! It is written under another name and then given its own, so it is there whole or not at all: a host that was killed
-//! on the way begins anew. Bodies that are kept by reference come first, each whole or not at all.
+//! on the way begins anew. Bodies that are kept by reference come first, each whole or not at all, and where a session is
+//! made of another, what that one has beside its log.
 
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_fs::copy::{Copied, MovedPath};
 use grove_fs::{FsError, Removal, SessionFs};
+use grove_tree::entries::Stamp;
 use grove_tree::turns::{self, Limit, Window};
 use grove_tree::{Index, LogError, NewHeader, NewLog, Piece, begun, branched, forked, forked_index, store};
 
+use super::artifacts::{self, NewFork};
+use super::checkpoints::{self, Named};
 use super::session_file::LoadError;
-use super::{content, paths};
+use super::stores::Stores;
+use super::{content, info, paths};
 use crate::session::{Seen, TreeError};
 
 /// How much is written at once.
@@ -20,13 +26,18 @@ const CHUNK: usize = 256 << 10;
 /// A log that is to be made.
 #[derive(Debug)]
 pub(crate) struct CopyJob {
-    pub(crate) fs: Arc<dyn SessionFs>,
+    /// Where the log lies that it comes from.
+    pub(crate) from: Arc<dyn SessionFs>,
+    /// Where it is to lie.
+    pub(crate) to: Arc<dyn SessionFs>,
     pub(crate) origin: Arc<ChatOrigin>,
     /// The log that it comes from, where it was looked at when it was cut. It is let go with the first try, since the log
     /// that it is of may want to go on.
     pub(crate) index: Option<Arc<Index>>,
     pub(crate) session: SessionId,
     pub(crate) chat: ChatId,
+    /// How the new session is called.
+    pub(crate) title: String,
     pub(crate) at: Timestamp,
     pub(crate) cwd: String,
 }
@@ -41,38 +52,81 @@ pub(crate) enum CopyError {
     Tree(#[from] TreeError),
 }
 
+/// A log as it will be.
+struct Planned {
+    log: NewLog,
+    /// Its index, where that is known without reading it.
+    index: Option<Index>,
+    /// The index of the log that it is cut from, while something of that must be changed line by line.
+    cut_from: Option<Arc<Index>>,
+    /// The checkpoints that go with it.
+    named: Named,
+    /// Where compactions stand in the log that it is cut from: their lines name files in that session's folder.
+    compactions: Vec<(u64, usize)>,
+}
+
 impl CopyJob {
-    /// Makes the log, where it is not there. Gives its index where that is known without reading it.
+    /// Makes the log, where it is not there, and before it what else goes with a session. Gives the log's index where that
+    /// is known without reading it.
     pub(crate) async fn run(&mut self) -> Result<Option<Index>, CopyError> {
-        let fs = self.fs.clone();
-        let fs = fs.as_ref();
+        let to = self.to.clone();
+        let fs = to.as_ref();
         let path = paths::log(&self.session, &self.chat);
         if fs.exists(&path).await? {
             return Ok(None);
         }
+        let planned = self.plan().await?;
+        let mut info = None;
         if self.origin.session != self.session {
-            content::copy_all(fs, &self.origin.session, &self.session).await?;
+            content::copy_all((self.from.as_ref(), &self.origin.session), (fs, &self.session)).await?;
+            let copied = self.copy_artifacts(&planned.named).await?;
+            let stamp =
+                Stamp { id: &info::id_of("from", &self.session), parent: planned.log.leaf.as_deref(), at: self.at };
+            info = Some(info::forked_from(stamp, &self.origin, &copied));
         }
         let unfinished = format!("{path}.copy");
         match fs.rm(&unfinished, Removal::One).await {
             Ok(()) | Err(FsError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        let index = self.write(&unfinished).await?;
+        let index = self.write(planned, info, &unfinished).await?;
         fs.sync(&unfinished).await?;
         fs.rename(&unfinished, &path).await?;
+        if self.origin.session != self.session
+            && let Err(error) = artifacts::settle(fs, &paths::folder(&self.session)).await
+        {
+            // It is tried again when the session is opened.
+            tracing::debug!(session = %self.session, %error, "the note of a copy stays");
+        }
         Ok(index)
+    }
+
+    /// What cannot be copied at all stays behind: a fork is not held up by a file that is written all the time.
+    async fn copy_artifacts(&self, named: &Named) -> Result<Result<Copied, String>, FsError> {
+        let (source, target) = (self.from.as_ref(), self.to.as_ref());
+        let (from, to) = (paths::folder(&self.origin.session), paths::folder(&self.session));
+        let until = self.origin.log.until;
+        let fork = NewFork { id: &self.session, title: &self.title, at: self.at, until, named };
+        match artifacts::copy(source, &from, target, &to, &fork).await {
+            Ok(copied) => Ok(Ok(copied)),
+            Err(grove_fs::copy::CopyError::Fs(error)) => Err(error),
+            Err(error) => {
+                let session = &self.session;
+                tracing::warn!(%session, %error, "not everything that stands beside a log went with a fork");
+                Ok(Err(error.to_string()))
+            }
+        }
     }
 
     /// What is in the part of the log that is meant.
     async fn index(&mut self) -> Result<Arc<Index>, LogError> {
         match self.index.take() {
             Some(index) if index.log_length() == self.origin.log.boundary => Ok(index),
-            Some(_) | None => Ok(Arc::new(index_of(self.fs.as_ref(), &self.origin).await?)),
+            Some(_) | None => Ok(Arc::new(index_of(self.from.as_ref(), &self.origin).await?)),
         }
     }
 
-    async fn write(&mut self, to: &str) -> Result<Option<Index>, CopyError> {
+    async fn plan(&mut self) -> Result<Planned, CopyError> {
         let parent = match self.chat.as_str() {
             Session::MAIN_CHAT => self.origin.session.to_string(),
             _ => paths::log(&self.origin.session, &self.origin.chat),
@@ -80,22 +134,22 @@ impl CopyJob {
         let (id, at, cwd) = (self.session.to_string(), self.at, self.cwd.clone());
         let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };
         let Some(leaf) = self.origin.log.leaf.clone() else {
-            self.write_pieces(&begun(&header), None, to).await?;
-            return Ok(None);
+            let (named, compactions) = (Named::default(), Vec::new());
+            return Ok(Planned { log: begun(&header), index: None, cut_from: None, named, compactions });
         };
         let index = self.index().await?;
+        let path = paths::log(&self.origin.session, &self.origin.chat);
+        let (mut named, mut compactions) = (Named::default(), Vec::new());
+        if self.origin.session != self.session {
+            named = checkpoints::named(self.from.as_ref(), &path, &index, index.find(&leaf)).await?;
+            compactions = checkpoints::compactions(&index).map(|at| (index.offset(at), index.length(at))).collect();
+        }
         if self.origin.log.extent == Extent::All {
             // What is copied line by line needs no index, and the one that is changed elsewhere need not be kept twice.
             let (log, new) = (forked(&index, &header), forked_index(&index, &header));
-            drop(index);
-            self.write_pieces(&log, None, to).await?;
-            return Ok(new);
+            return Ok(Planned { log, index: new, cut_from: None, named, compactions });
         }
-        let seen = Seen {
-            fs: self.fs.clone(),
-            path: paths::log(&self.origin.session, &self.origin.chat),
-            index: index.clone(),
-        };
+        let seen = Seen { fs: self.from.clone(), path, index: index.clone() };
         let log = seen.with(move |index, source| {
             let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };
             let mut made = 0u32;
@@ -105,42 +159,99 @@ impl CopyJob {
             };
             Ok(branched(index, source, &leaf, &header, &mut new_id)?)
         });
-        self.write_pieces(&log.await?, Some(&index), to).await?;
-        Ok(None)
+        Ok(Planned { log: log.await?, index: None, cut_from: Some(index), named, compactions })
     }
 
-    async fn write_pieces(&self, log: &NewLog, index: Option<&Index>, to: &str) -> Result<(), CopyError> {
-        let fs = self.fs.as_ref();
+    /// Writes the log, and behind it what it tells of itself.
+    async fn write(&self, planned: Planned, info: Option<Vec<u8>>, to: &str) -> Result<Option<Index>, CopyError> {
+        let mut index = planned.index;
+        let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.compactions, to).await?;
+        // Lines that became longer have put the others elsewhere.
+        index.take_if(|_| resized);
+        if let Some(mut line) = info {
+            index = index.and_then(|mut index| index.append(&line).is_ok().then_some(index));
+            line.push(b'\n');
+            self.to.append_file(to, &line).await?;
+        }
+        Ok(index)
+    }
+
+    /// Gives whether any line has another length than in the log that it comes from.
+    async fn write_pieces(
+        &self,
+        log: &NewLog,
+        cut_from: Option<&Index>,
+        compactions: &[(u64, usize)],
+        to: &str,
+    ) -> Result<bool, CopyError> {
+        let (source, target) = (self.from.as_ref(), self.to.as_ref());
         let from = paths::log(&self.origin.session, &self.origin.chat);
+        let moved =
+            MovedPath { from: paths::folder(&self.origin.session), to: paths::folder(&self.session), separator: '/' };
+        let mut resized = false;
         let mut ready = Vec::new();
         for piece in &log.pieces {
             match piece {
                 Piece::Lines(lines) => ready.extend_from_slice(lines),
                 Piece::Changed { entry, change } => {
                     // Only what is planned on an index changes anything.
-                    let Some(index) = index else { continue };
-                    let lines = store::read_lines(fs, &from, index, &[*entry]).await?;
-                    lines.iter().for_each(|line| ready.extend(change.apply(index, line)));
-                }
-                Piece::Copy { offset, length } => {
-                    let mut done = 0;
-                    while done < *length {
-                        let most = usize::try_from(*length - done).unwrap_or(CHUNK).min(CHUNK);
-                        let part = fs.read_range(&from, offset + done, most).await?;
-                        if part.is_empty() {
-                            let reason = "it is shorter than it was when it was cut".to_owned();
-                            return Err(FsError::Other { path: from, reason }.into());
-                        }
-                        done += part.len() as u64;
-                        ready.extend(part);
-                        put(fs, to, &mut ready, CHUNK).await?;
+                    let Some(index) = cut_from else { continue };
+                    for line in store::read_lines(source, &from, index, &[*entry]).await? {
+                        let line = change.apply(index, &line);
+                        ready.extend(moved.rewrite(&line).unwrap_or(line));
                     }
                 }
+                Piece::Copy { offset, length } => {
+                    let (mut at, end) = (*offset, offset + length);
+                    let first = compactions.partition_point(|(line, _)| line < offset);
+                    for (line, size) in compactions[first..].iter().take_while(|(line, _)| *line < end) {
+                        self.copy_range(&from, at, *line, to, &mut ready).await?;
+                        let old = source.read_range(&from, *line, *size).await?;
+                        if old.len() < *size {
+                            return Err(shorter(&from).into());
+                        }
+                        let new = moved.rewrite(&old).unwrap_or(old);
+                        resized |= new.len() != *size;
+                        ready.extend(new);
+                        at = line + *size as u64;
+                    }
+                    self.copy_range(&from, at, end, to, &mut ready).await?;
+                }
             }
-            put(fs, to, &mut ready, CHUNK).await?;
+            put(target, to, &mut ready, CHUNK).await?;
         }
-        Ok(put(fs, to, &mut ready, 1).await?)
+        put(target, to, &mut ready, 1).await?;
+        Ok(resized)
     }
+
+    /// Copies bytes of the old log as they are.
+    async fn copy_range(
+        &self,
+        from: &str,
+        start: u64,
+        end: u64,
+        to: &str,
+        ready: &mut Vec<u8>,
+    ) -> Result<(), CopyError> {
+        let (source, target) = (self.from.as_ref(), self.to.as_ref());
+        let mut at = start;
+        while at < end {
+            let most = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+            let part = source.read_range(from, at, most).await?;
+            if part.is_empty() {
+                return Err(shorter(from).into());
+            }
+            at += part.len() as u64;
+            ready.extend(part);
+            put(target, to, ready, CHUNK).await?;
+        }
+        Ok(())
+    }
+}
+
+fn shorter(path: &str) -> FsError {
+    let reason = "it is shorter than it was when it was cut".to_owned();
+    FsError::Other { path: path.to_owned(), reason }
 }
 
 /// Writes what is ready, where it is worth it.
@@ -159,6 +270,7 @@ async fn index_of(fs: &dyn SessionFs, origin: &ChatOrigin) -> Result<Index, LogE
 
 /// The newest turns that a chat began with: from its own log, where that is made, else from the one that it comes from.
 pub(crate) async fn inherited(
+    stores: &Stores,
     fs: &dyn SessionFs,
     session: &SessionId,
     chat: &ChatId,
@@ -175,7 +287,8 @@ pub(crate) async fn inherited(
             return Ok(turns::newest_at(fs, &own, &index, Some(leaf), limit).await?);
         }
     }
-    let index = index_of(fs, origin).await?;
     let source = paths::log(&origin.session, &origin.chat);
-    Ok(turns::newest_at(fs, &source, &index, index.find(leaf), limit).await?)
+    let from = stores.holding(&origin.store, &source).await?;
+    let index = index_of(from.as_ref(), origin).await?;
+    Ok(turns::newest_at(from.as_ref(), &source, &index, index.find(leaf), limit).await?)
 }

@@ -1,7 +1,14 @@
 //! What lies in a session's folder, and where.
 
+pub(crate) mod artifacts;
+pub(crate) mod checkpoints;
 pub(crate) mod content;
 pub(crate) mod copies;
 pub(crate) mod copy;
-pub(crate) mod paths;
+pub(crate) mod info;
+pub(crate) mod locking;
+pub(crate) mod moving;
+pub mod paths;
 pub(crate) mod session_file;
+pub(crate) mod stores;
+pub(crate) mod survey;

@@ -1,9 +1,18 @@
-//! The only place that knows where things of a session lie. Paths are relative to the folder of all sessions.
+//! The only place that knows where things of a session lie. Paths are relative to the folder of all sessions, but for
+//! [`root`], which is that folder.
+
+use std::path::{Path, PathBuf};
 
 use grove_core::{ChatId, ContentId, Session, SessionId};
+use grove_fs::workspace::Shelf;
+
+/// The folder of all sessions that the local store keeps, in a host's data folder.
+pub fn root(data_folder: &Path) -> PathBuf {
+    data_folder.join("session-state")
+}
 
 /// A session's folder.
-pub(crate) fn folder(session: &SessionId) -> String {
+pub fn folder(session: &SessionId) -> String {
     session.to_string()
 }
 
@@ -30,8 +39,20 @@ pub(crate) fn chat_folder(session: &SessionId, chat: &ChatId) -> String {
     }
 }
 
+/// Where the folder of a session goes that lies elsewhere now, until it is removed.
+pub(crate) fn moved_away(session: &SessionId) -> String {
+    format!("{session}{MOVED_AWAY}")
+}
+
+/// Whether a name is of such a folder.
+pub(crate) fn is_moved_away(name: &str) -> bool {
+    name.ends_with(MOVED_AWAY)
+}
+
+const MOVED_AWAY: &str = "~moved";
+
 /// The log of a chat.
-pub(crate) fn log(session: &SessionId, chat: &ChatId) -> String {
+pub fn log(session: &SessionId, chat: &ChatId) -> String {
     format!("{}/events.jsonl", chat_folder(session, chat))
 }
 
@@ -43,6 +64,16 @@ pub(crate) fn side_index(session: &SessionId, chat: &ChatId) -> String {
 /// What is known of a session beside its conversation.
 pub(crate) fn session_file(session: &SessionId) -> String {
     format!("{}/session.json", folder(session))
+}
+
+/// Where the files of a session lie.
+pub(crate) fn shelf(session: &SessionId, shelf: Shelf) -> String {
+    format!("{}/{}", folder(session), shelf.folder())
+}
+
+/// Where summaries of compactions lie.
+pub(crate) fn checkpoints(session: &SessionId) -> String {
+    format!("{}/checkpoints", folder(session))
 }
 
 /// The bodies that are kept by reference.

@@ -12,7 +12,8 @@ use grove_tree::{EntryNo, Index, LogError, store};
 use grove_wire::ahp::uri;
 use serde::{Deserialize, Serialize};
 
-use super::paths;
+use super::stores::StoreError;
+use super::{locking, paths};
 use crate::config::Limits;
 use crate::sequencer::Names;
 
@@ -31,6 +32,9 @@ pub(crate) struct SessionFile {
     pub(crate) failed: bool,
     id: SessionId,
     uri: SessionUri,
+    /// The name of the store that it was written for. In any other it is a copy, and no session.
+    #[serde(default, skip_serializing_if = "StoreName::is_local")]
+    backend: StoreName,
     provider: ProviderId,
     title: String,
     lifecycle: Lifecycle,
@@ -147,6 +151,8 @@ pub(crate) enum LoadError {
     Version(u32),
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("the session has no turn {0}")]
     UnknownTurn(TurnId),
 }
@@ -165,6 +171,7 @@ impl SessionFile {
             failed: main.status() == ChatStatus::Error,
             id: session.id.clone(),
             uri: session.uri.clone(),
+            backend: session.store.clone(),
             provider: session.provider.clone(),
             title: session.title.clone(),
             lifecycle: session.lifecycle.clone(),
@@ -188,6 +195,16 @@ impl SessionFile {
 
     pub(crate) fn uri(&self) -> &SessionUri {
         &self.uri
+    }
+
+    /// The store that it was written for.
+    pub(crate) fn backend(&self) -> &StoreName {
+        &self.backend
+    }
+
+    /// The same session in another store.
+    pub(crate) fn in_store(self, backend: StoreName) -> Self {
+        Self { backend, ..self }
     }
 
     /// The session without its turns.
@@ -233,6 +250,7 @@ impl SessionFile {
             model: self.model,
             working_directories: self.working_directories,
             config: self.config,
+            store: self.backend,
         };
         let mut session = Session::new(&new, self.created_at);
         session.title = self.title;
@@ -261,7 +279,8 @@ pub(crate) async fn write(fs: &dyn SessionFs, session: &Session, seq: u64, fate:
     }
 }
 
-async fn save(fs: &dyn SessionFs, file: &SessionFile) -> Result<(), FsError> {
+/// Writes the file as it is.
+pub(crate) async fn save(fs: &dyn SessionFs, file: &SessionFile) -> Result<(), FsError> {
     let path = paths::session_file(&file.id);
     // Plain data with string keys always serializes.
     let bytes = serde_json::to_vec_pretty(file)
@@ -336,6 +355,7 @@ pub(crate) async fn read_turns(
     limit: Limit,
 ) -> Result<Window, LoadError> {
     let path = paths::log(session, chat);
+    let _held = locking::hold(fs, &path).await?;
     if !fs.exists(&path).await? {
         return Ok(Window { turns: Vec::new(), older: false });
     }
@@ -357,23 +377,4 @@ pub(crate) async fn read_turns(
 pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &Index) -> Option<EntryNo> {
     let origin = origin.filter(|origin| !origin.is_shown())?;
     index.find(origin.log.leaf.as_deref()?)
-}
-
-/// The files of all sessions, and what could not be read, in words.
-pub(crate) async fn read_all(fs: &dyn SessionFs) -> Result<(Vec<SessionFile>, Vec<String>), FsError> {
-    let names = match fs.readdir("").await {
-        Ok(names) => names,
-        Err(FsError::NotFound { .. }) => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    let (mut files, mut damage) = (Vec::new(), Vec::new());
-    for name in names.into_iter().filter(|name| !paths::is_set_aside(name)) {
-        match read(fs, &SessionId::from(name.as_str())).await {
-            Ok(file) => files.push(file),
-            // A session that has not come to rest yet is in the journal alone.
-            Err(LoadError::Fs(FsError::NotFound { .. } | FsError::NotADirectory { .. })) => {}
-            Err(error) => damage.push(format!("session {name}: {error}")),
-        }
-    }
-    Ok((files, damage))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use grove_fs::{MemoryFs, SessionFs};
-use grove_host::{Config, Contents, Limits, Recovered, recover};
+use grove_fs::SessionFs;
+use grove_host::{Config, Contents, Env, Limits, Recovered, recover};
 use grove_testkit::Client;
 use grove_wire::v1::{self, ToolCallStatus, TurnState};
 use serde_json::json;
@@ -260,7 +260,7 @@ async fn while_nothing_can_be_stored_actions_are_refused_and_an_agents_words_are
 
 /// What a journal says by itself.
 async fn recovered_from(bytes: &[u8]) -> Recovered {
-    recover(Contents::from_bytes(bytes), &MemoryFs::default(), &Limits::default()).await.unwrap()
+    recover(Contents::from_bytes(bytes), &Env::in_memory().stores, &Limits::default()).await.unwrap()
 }
 
 /// The journal's part of the log law.

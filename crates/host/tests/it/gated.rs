@@ -1,9 +1,9 @@
-//! A store in memory in which copies of logs can be held up at every step.
+//! A store in memory in which copies of logs, and everything that changes it, can be held up at every step.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use grove_fs::{DirEntry, MemoryFs, Removal, Result, SessionFs, Stat};
+use grove_fs::{Backend, Conventions, DirEntry, Lines, MemoryFs, Removal, Result, SessionFs, Stat};
 use tokio::sync::Semaphore;
 
 /// How many steps a copy may still do. It is wide open at first.
@@ -29,8 +29,12 @@ impl Gate {
 
     async fn pass(&self, path: &str) {
         if path.ends_with(".copy") {
-            self.0.acquire().await.unwrap().forget();
+            self.step().await;
         }
+    }
+
+    async fn step(&self) {
+        self.0.acquire().await.unwrap().forget();
     }
 }
 
@@ -38,10 +42,40 @@ impl Gate {
 pub(crate) struct GatedFs {
     pub(crate) files: MemoryFs,
     pub(crate) gate: Gate,
+    /// Everything that changes the store passes this one.
+    pub(crate) changes: Gate,
 }
 
 #[async_trait]
 impl SessionFs for GatedFs {
+    fn backend(&self) -> Backend {
+        self.files.backend()
+    }
+
+    fn conventions(&self) -> Conventions {
+        self.files.conventions()
+    }
+
+    fn location(&self, path: &str) -> Result<String> {
+        self.files.location(path)
+    }
+
+    fn lock_key(&self, path: &str) -> Result<String> {
+        self.files.lock_key(path)
+    }
+
+    fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
+        self.files.tmpdir()
+    }
+
+    fn without_links(&self) -> Arc<dyn SessionFs> {
+        Arc::new(Self { files: self.files.clone(), gate: self.gate.clone(), changes: self.changes.clone() })
+    }
+
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+        self.files.read_lines(path, longest).await
+    }
+
     async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
         self.files.read_file(path).await
     }
@@ -51,10 +85,12 @@ impl SessionFs for GatedFs {
     }
 
     async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.changes.step().await;
         self.files.write_file(path, bytes).await
     }
 
     async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.changes.step().await;
         self.gate.pass(path).await;
         if path.ends_with(".copy") {
             // Half of it, and then the rest.
@@ -72,6 +108,7 @@ impl SessionFs for GatedFs {
     }
 
     async fn truncate(&self, path: &str, length: u64) -> Result<()> {
+        self.changes.step().await;
         self.files.truncate(path, length).await
     }
 
@@ -80,6 +117,7 @@ impl SessionFs for GatedFs {
     }
 
     async fn mkdir(&self, path: &str) -> Result<()> {
+        self.changes.step().await;
         self.files.mkdir(path).await
     }
 
@@ -88,10 +126,12 @@ impl SessionFs for GatedFs {
     }
 
     async fn rm(&self, path: &str, what: Removal) -> Result<()> {
+        self.changes.step().await;
         self.files.rm(path, what).await
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.changes.step().await;
         self.gate.pass(from).await;
         self.files.rename(from, to).await
     }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
-use grove_fs::MemoryFs;
+use grove_fs::{MemoryFs, SessionFs};
 use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stream, Sync, Task, recover};
+use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stores, Stream, Sync, Task, recover};
 use grove_testkit::ahp::Returned;
 use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
@@ -23,7 +23,12 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) struct TestHost {
     pub(crate) host: Host,
     pub(crate) journal: MemoryJournal,
+    /// The local store.
     pub(crate) sessions: MemoryFs,
+    /// Another store that is kept, called `other`.
+    pub(crate) other: MemoryFs,
+    /// Where everything that changes one of the two can be held up.
+    pub(crate) changes: Gate,
     /// Where copies of logs can be held up.
     pub(crate) gate: Gate,
     agents: Vec<Arc<dyn Agent>>,
@@ -93,7 +98,7 @@ impl TestHost {
     }
 
     pub(crate) async fn with_agents(config: Config, agents: Vec<Arc<dyn Agent>>) -> Self {
-        Self::recovered(config, agents, MemoryJournal::default(), MemoryFs::default()).await
+        Self::recovered(config, agents, MemoryJournal::default(), MemoryFs::default(), MemoryFs::default()).await
     }
 
     /// A host that goes on where a journal ends.
@@ -102,19 +107,22 @@ impl TestHost {
         agents: Vec<Arc<dyn Agent>>,
         journal: MemoryJournal,
         sessions: MemoryFs,
+        other: MemoryFs,
     ) -> Self {
         let tasks = Tasks::default();
-        let gate = Gate::default();
-        let store = GatedFs { files: sessions.clone(), gate: gate.clone() };
-        let env = Env { spawn: Arc::new(tasks.clone()), sessions: Arc::new(store), ..Env::in_memory() };
+        let (gate, changes) = (Gate::default(), Gate::default());
+        let store =
+            |files: &MemoryFs| Arc::new(GatedFs { files: files.clone(), gate: gate.clone(), changes: changes.clone() });
+        let stores = Stores::new(store(&sessions)).with(&"other".into(), store(&other)).unwrap();
+        let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
-        let recovered = recover(contents, &sessions, &config.limits).await.unwrap();
+        let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         assert_eq!(recovered.damage, Vec::<String>::new());
         let host = Host::start(env, config, agents.clone(), Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, gate, agents, tasks, dial }
+        Self { host, journal, sessions, other, changes, gate, agents, tasks, dial }
     }
 
     /// Ends everything of the host at once, and starts another on its journal.
@@ -122,7 +130,7 @@ impl TestHost {
         self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
         tokio::task::yield_now().await;
         let agents = self.agents.clone();
-        *self = Self::recovered(config, agents, self.journal.clone(), self.sessions.clone()).await;
+        *self = Self::recovered(config, agents, self.journal.clone(), self.sessions.clone(), self.other.clone()).await;
     }
 
     pub(crate) fn url() -> String {
@@ -174,4 +182,62 @@ impl TestHost {
     pub(crate) async fn bring_back(&self, client: &mut Client) -> bool {
         client.reconnect(Box::new(self.dial(64 << 10)), &Self::url()).await
     }
+}
+
+/// A host that keeps its sessions in any store.
+pub(crate) struct StoreHost {
+    pub(crate) host: Host,
+    journal: MemoryJournal,
+    sessions: Arc<dyn SessionFs>,
+    tasks: Tasks,
+    dial: mpsc::UnboundedSender<DuplexStream>,
+}
+
+impl StoreHost {
+    pub(crate) async fn start(config: Config, sessions: Arc<dyn SessionFs>) -> Self {
+        Self::recovered(config, sessions, MemoryJournal::default()).await
+    }
+
+    async fn recovered(config: Config, sessions: Arc<dyn SessionFs>, journal: MemoryJournal) -> Self {
+        let tasks = Tasks::default();
+        let stores = Stores::new(sessions.clone());
+        let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
+        let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
+        let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
+        let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
+        let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
+        let (dial, pipes) = mpsc::unbounded_channel();
+        let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+        server::serve(host.clone(), access, Box::new(Pipes(pipes)));
+        Self { host, journal, sessions, tasks, dial }
+    }
+
+    /// Ends everything of the host at once, and starts another on another handle of its store.
+    pub(crate) async fn kill_and_restart(self, config: Config, sessions: Arc<dyn SessionFs>) -> Self {
+        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+        tokio::task::yield_now().await;
+        // As a process that was killed, it does not clean up either.
+        std::mem::forget(self.sessions);
+        Self::recovered(config, sessions, self.journal).await
+    }
+
+    pub(crate) async fn ahp(&self, client_id: &str) -> ahp::Client {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        self.dial.send(far).unwrap();
+        let mut client = ahp::Client::over(Box::new(near), &TestHost::url(), client_id).await;
+        client.initialize(&[]).await;
+        client
+    }
+}
+
+/// A client of the Agent Host Protocol on a host of the test's own.
+pub(crate) async fn dialed(host: &Host) -> ahp::Client {
+    let (near, far) = tokio::io::duplex(64 << 10);
+    let (dial, pipes) = mpsc::unbounded_channel();
+    dial.send(far).unwrap();
+    let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+    server::serve(host.clone(), access, Box::new(Pipes(pipes)));
+    let mut client = ahp::Client::over(Box::new(near), &TestHost::url(), "dialed").await;
+    client.initialize(&[]).await;
+    client
 }

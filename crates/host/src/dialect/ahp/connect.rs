@@ -9,7 +9,7 @@ use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use serde_json::value::RawValue;
 
 use super::snapshot::{View, cut, cut_all};
-use super::{Peer, no_session, not_found, wanted};
+use super::{Peer, not_found, wanted};
 use crate::connection::{Close, Encode, Outgoing};
 use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
@@ -250,7 +250,7 @@ impl Peer {
         let latency = params.delivery.and_then(|delivery| delivery.max_latency_ms).unwrap_or(0);
         let patience = Duration::from_millis(latency).min(MOST_PATIENCE);
         let missing = match &wanted {
-            Wanted::Session(_) => no_session(&uri),
+            Wanted::Session(name) => self.missing(&name.id, &uri).await,
             Wanted::Root | Wanted::Whole(_) | Wanted::Chat(_) => not_found(&uri),
         };
         let subscribe = Subscribe {

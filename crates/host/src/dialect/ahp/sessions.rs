@@ -76,6 +76,7 @@ impl Peer {
             model: None,
             working_directories: params.working_directories.unwrap_or_default(),
             config: params.config,
+            store: None,
         };
         self.host.create_session(wanted).await.map_err(|error| create_error(&error))?;
         if let Some(client) = active_client
@@ -225,7 +226,19 @@ impl Peer {
         match self.find(channel).await? {
             Some(Whereabouts::Session(session)) => Ok((session, Session::MAIN_CHAT.into())),
             Some(Whereabouts::Chat(session, chat)) => Ok((session, chat)),
-            Some(Whereabouts::Root) | None => Err(no_session(channel)),
+            Some(Whereabouts::Root) => Err(no_session(channel)),
+            None => match Channel::parse(channel) {
+                Some(Channel::Session(name)) => Err(self.missing(&name.id, channel).await),
+                Some(_) | None => Err(no_session(channel)),
+            },
+        }
+    }
+
+    /// That a session is not there, and why, where that is known.
+    pub(super) async fn missing(&self, id: &SessionId, channel: &str) -> ErrorObject {
+        match self.host.why_missing(id).await {
+            Some(why) => ErrorObject::new(error_code::SESSION_NOT_FOUND, why),
+            None => no_session(channel),
         }
     }
 
@@ -430,9 +443,10 @@ fn read_cursor(cursor: &str) -> Result<Place, ErrorObject> {
 
 fn create_error(error: &CreateError) -> ErrorObject {
     let code = match error {
-        CreateError::BadUri(_) | CreateError::UnknownModel { .. } | CreateError::WorkingDirectory(_) => {
-            jsonrpc::code::INVALID_PARAMS
-        }
+        CreateError::BadUri(_)
+        | CreateError::UnknownModel { .. }
+        | CreateError::Store(_)
+        | CreateError::WorkingDirectory(_) => jsonrpc::code::INVALID_PARAMS,
         CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
         CreateError::Exists(_) => error_code::SESSION_ALREADY_EXISTS,
         CreateError::Folder(_)

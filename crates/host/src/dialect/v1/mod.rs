@@ -70,7 +70,19 @@ impl Peer {
         let session = SessionUri::from(uri);
         match self.host.session(&session).await.map_err(stopped)? {
             Some(_) => Ok((session, Session::MAIN_CHAT.into())),
-            None => Err(ErrorObject::new(error_code::SESSION_NOT_FOUND, format!("there is no session {uri}"))),
+            None => Err(self.missing(uri).await),
+        }
+    }
+
+    /// That a session is not there, and why, where that is known.
+    async fn missing(&self, uri: &str) -> ErrorObject {
+        let why = match SessionUri::from(uri).id() {
+            Some(id) => self.host.why_missing(&id).await,
+            None => None,
+        };
+        match why {
+            Some(why) => ErrorObject::new(error_code::SESSION_NOT_FOUND, why),
+            None => no_session(uri),
         }
     }
 
@@ -232,6 +244,7 @@ impl Peer {
         };
         self.load(&uri).await;
         let limits = self.host.0.config.limits;
+        let missing = self.missing(&uri).await;
         let subscribe = Subscribe {
             connection: self.id,
             wanted: wanted(&uri),
@@ -241,10 +254,10 @@ impl Peer {
                     let cut = cut(&uri, published, &limits, limits.snapshot_bytes);
                     Box::new(move || match cut {
                         Some(cut) => jsonrpc::response_raw(&id, &cut.json()),
-                        None => jsonrpc::error(Some(&id), &no_session(&uri)),
+                        None => jsonrpc::error(Some(&id), &missing),
                     })
                 }
-                Subscribed::Unknown => Box::new(move || jsonrpc::error(Some(&id), &no_session(&uri))),
+                Subscribed::Unknown => Box::new(move || jsonrpc::error(Some(&id), &missing)),
                 Subscribed::TooMany => Box::new(move || {
                     let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
                     jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
@@ -264,12 +277,14 @@ impl Peer {
             model: params.model.map(ModelId::from),
             working_directories: params.working_directory.into_iter().collect(),
             config: None,
+            store: None,
         };
         self.host.create_session(wanted).await.map_err(|error| {
             let code = match &error {
-                CreateError::BadUri(_) | CreateError::UnknownModel { .. } | CreateError::WorkingDirectory(_) => {
-                    jsonrpc::code::INVALID_PARAMS
-                }
+                CreateError::BadUri(_)
+                | CreateError::UnknownModel { .. }
+                | CreateError::Store(_)
+                | CreateError::WorkingDirectory(_) => jsonrpc::code::INVALID_PARAMS,
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_) => error_code::SESSION_EXISTS,
                 CreateError::Folder(_)

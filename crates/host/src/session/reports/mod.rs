@@ -246,6 +246,7 @@ mod tests {
             model: None,
             working_directories: vec![],
             config: None,
+            store: StoreName::default(),
         };
         let mut session = Session::new(&new, Timestamp(0));
         let started =

@@ -166,6 +166,7 @@ impl SessionTask {
         match self.attempt(command, &Who::Host, action).await? {
             Ok(Attempted::Happened | Attempted::NoChange) => {
                 self.start_over(chat);
+                self.relist_checkpoints(chat).await?;
                 let new_leaf_id = navigated.leaf.clone();
                 self.tell(
                     chat,

@@ -192,7 +192,11 @@ impl SessionTask {
         chat: &ChatId,
         compacting: Compacting,
     ) -> Result<Result<Compacted, TreeError>, Stopped> {
-        let Compacting { leaf, summary, first_kept, tokens_before } = compacting;
+        let Compacting { leaf, mut summary, first_kept, tokens_before } = compacting;
+        let checkpoint = self.add_checkpoint(&summary.text).await;
+        if let Some(checkpoint) = &checkpoint {
+            summary.details = Some(checkpoint.added_to(summary.details.take()));
+        }
         let plan = |index: &Index, new: NewEntry<'_>| {
             let compaction = Compaction {
                 summary: &summary.text,
@@ -205,8 +209,16 @@ impl SessionTask {
         };
         let (entry, line) = match self.append_summary(chat, leaf, plan).await? {
             Ok(appended) => appended,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => {
+                if let Some(checkpoint) = &checkpoint {
+                    self.drop_checkpoint(checkpoint).await;
+                }
+                return Ok(Err(error));
+            }
         };
+        if checkpoint.is_some() {
+            self.relist_checkpoints(chat).await?;
+        }
         let from_extension = summary.origin == Origin::Extension;
         if let Some(compaction_entry) = line {
             self.tell(chat, HookEvent::Compact { compaction_entry, from_extension });

@@ -1,0 +1,241 @@
+//! What a session has beside its conversation, in every dialect.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use grove_core::SessionUri;
+use grove_fs::FsError;
+use grove_fs::workspace::database::DatabaseError;
+use grove_fs::workspace::{self as fs, Field, Manifest, ManifestError, WorkspaceError};
+use grove_wire::ahp::error_code;
+use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::x_grove::workspace::*;
+use serde_json::value::RawValue;
+use std::time::UNIX_EPOCH;
+use tokio::sync::oneshot;
+
+use super::answer::{encode, read_params};
+use super::x_grove::refusal;
+use crate::branch::{AskError, TreePlace};
+use crate::host::Host;
+use crate::session::{NoAnswer, WorkspaceAnswer, WorkspaceRequest};
+
+/// How large a plan or a summary may be to be given. A message holds it, whatever must be escaped in it.
+const MOST_TEXT: usize = 4 << 20;
+
+/// Something that a session's workspace was asked.
+pub(crate) struct Begun {
+    id: Id,
+    session: SessionUri,
+    request: Kind,
+    told: oneshot::Receiver<Result<WorkspaceAnswer, NoAnswer>>,
+}
+
+/// What of a request its answer says again, or decides its shape.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Checkpoint(u32),
+    RemoveFile,
+    Other,
+}
+
+/// Understands a request.
+pub(super) fn read(method: Method, params: Option<&RawValue>) -> Result<WorkspaceRequest, ErrorObject> {
+    Ok(match method {
+        Method::Manifest => WorkspaceRequest::Manifest,
+        Method::Plan => WorkspaceRequest::Plan,
+        Method::SetPlan => {
+            let SetPlanParams { text } = read_params(params)?;
+            if text.as_ref().is_some_and(|text| text.len() > MOST_TEXT) {
+                return Err(ErrorObject::invalid_params(format!("a plan may have {MOST_TEXT} bytes")));
+            }
+            WorkspaceRequest::SetPlan(text)
+        }
+        Method::Files => WorkspaceRequest::Files(shelf(params_or_default::<FilesParams>(params)?.shelf)),
+        Method::ReadFile => {
+            let ReadFileParams { name, shelf: on, offset, length } = read_params(params)?;
+            let length = length.unwrap_or(MOST_BYTES).clamp(1, MOST_BYTES);
+            WorkspaceRequest::ReadFile { shelf: shelf(on), name, offset, length }
+        }
+        Method::WriteFile => {
+            let WriteFileParams { name, shelf: on, data, encoding } = read_params(params)?;
+            let bytes = match encoding {
+                Encoding::Utf8 => data.into_bytes(),
+                Encoding::Base64 => STANDARD
+                    .decode(data)
+                    .map_err(|error| ErrorObject::invalid_params(format!("`data` is no base64: {error}")))?,
+            };
+            if bytes.len() > MOST_BYTES {
+                let most = format!("a file that is written at once may have {MOST_BYTES} bytes");
+                return Err(ErrorObject::invalid_params(most));
+            }
+            WorkspaceRequest::WriteFile { shelf: shelf(on), name, bytes }
+        }
+        Method::RemoveFile => {
+            let RemoveFileParams { name, shelf: on } = read_params(params)?;
+            WorkspaceRequest::RemoveFile { shelf: shelf(on), name }
+        }
+        Method::Checkpoints => WorkspaceRequest::Checkpoints,
+        Method::Checkpoint => WorkspaceRequest::Checkpoint(read_params::<CheckpointParams>(params)?.number),
+        Method::Todos => WorkspaceRequest::Todos,
+    })
+}
+
+/// Has the session do it.
+pub(super) async fn begin(
+    host: &Host,
+    id: Id,
+    request: WorkspaceRequest,
+    (session, _): TreePlace,
+) -> Result<Begun, ErrorObject> {
+    let kind = match &request {
+        WorkspaceRequest::Checkpoint(number) => Kind::Checkpoint(*number),
+        WorkspaceRequest::RemoveFile { .. } => Kind::RemoveFile,
+        _ => Kind::Other,
+    };
+    let told = host.ask_workspace(&session, request).await.map_err(|error| refusal(&error))?;
+    Ok(Begun { id, session, request: kind, told })
+}
+
+impl Begun {
+    /// Waits until it is done.
+    pub(super) async fn answer(self) -> String {
+        let Self { id, session, request, told } = self;
+        let answer = match told.await {
+            Ok(Ok(answer)) => said(&id, request, answer),
+            Ok(Err(error)) => Err(error_of(&error)),
+            Err(_) => Err(refusal(&AskError::NoSession(session))),
+        };
+        answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error))
+    }
+}
+
+fn said(id: &Id, request: Kind, answer: WorkspaceAnswer) -> Result<String, ErrorObject> {
+    Ok(match answer {
+        WorkspaceAnswer::Manifest { manifest, path } => {
+            let said = manifest_result(&manifest, path).map_err(|error| ErrorObject::internal(error.to_string()))?;
+            encode(id, &said)
+        }
+        WorkspaceAnswer::Plan(text) => encode(id, &PlanResult { text: text.map(within).transpose()? }),
+        WorkspaceAnswer::Files(listing) => {
+            let files = listing.files.into_iter().map(|file| FileInfo {
+                name: file.name,
+                size: file.size,
+                modified: millis(file.modified),
+            });
+            encode(id, &FilesResult { files: files.collect(), more: listing.more })
+        }
+        WorkspaceAnswer::File { bytes, more } => {
+            let (data, encoding) = match String::from_utf8(bytes) {
+                Ok(text) => (text, Encoding::Utf8),
+                Err(error) => (STANDARD.encode(error.as_bytes()), Encoding::Base64),
+            };
+            encode(id, &ReadFileResult { data, encoding, more })
+        }
+        WorkspaceAnswer::Written { size } => encode(id, &WriteFileResult { size }),
+        WorkspaceAnswer::Changed(removed) if request == Kind::RemoveFile => encode(id, &RemoveFileResult { removed }),
+        WorkspaceAnswer::Changed(changed) => encode(id, &SetPlanResult { changed }),
+        WorkspaceAnswer::Checkpoints(checkpoints) => {
+            let info = |fs::Checkpoint { number, title, file }| CheckpointInfo { number, title, file };
+            encode(id, &CheckpointsResult { checkpoints: checkpoints.into_iter().map(info).collect() })
+        }
+        WorkspaceAnswer::Checkpoint(text) => {
+            let number = if let Kind::Checkpoint(number) = request { number } else { 0 };
+            encode(id, &CheckpointResult { number, text: within(text)? })
+        }
+        WorkspaceAnswer::Todos(todos) => {
+            let todo = |todo: fs::Todo| Todo {
+                id: todo.id,
+                title: todo.title,
+                description: todo.description,
+                status: todo.status.name().to_owned(),
+                depends_on: todo.depends_on,
+            };
+            encode(id, &TodosResult { todos: todos.into_iter().map(todo).collect() })
+        }
+    })
+}
+
+fn manifest_result(manifest: &Manifest, path: String) -> Result<ManifestResult, ManifestError> {
+    let text = |field| manifest.text(field).map(|text| text.map(str::to_owned));
+    Ok(ManifestResult {
+        id: text(Field::Id)?.unwrap_or_default(),
+        path,
+        cwd: text(Field::Cwd)?,
+        git_root: text(Field::GitRoot)?,
+        repository: text(Field::Repository)?,
+        branch: text(Field::Branch)?,
+        name: text(Field::Name)?,
+        user_named: manifest.flag(Field::UserNamed)?.unwrap_or(false),
+        summary_count: manifest.number(Field::SummaryCount)?.unwrap_or(0),
+        fork_count: manifest.number(Field::ForkCount)?.unwrap_or(0),
+        created_at: text(Field::CreatedAt)?,
+        updated_at: text(Field::UpdatedAt)?,
+    })
+}
+
+/// Params that may be left out as a whole.
+fn params_or_default<P: Default + serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
+    if params.is_some() { read_params(params) } else { Ok(P::default()) }
+}
+
+fn shelf(shelf: Shelf) -> fs::Shelf {
+    match shelf {
+        Shelf::Files => fs::Shelf::Files,
+        Shelf::Research => fs::Shelf::Research,
+    }
+}
+
+fn within(text: String) -> Result<String, ErrorObject> {
+    if text.len() <= MOST_TEXT {
+        return Ok(text);
+    }
+    Err(ErrorObject::invalid_params(format!("it has more than {MOST_TEXT} bytes: open the file itself")))
+}
+
+fn millis(time: std::time::SystemTime) -> u64 {
+    u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why a workspace did not give or take something, as an answer.
+fn error_of(error: &NoAnswer) -> ErrorObject {
+    let code = match error {
+        NoAnswer::Workspace(error) => match error {
+            WorkspaceError::NoWorkspace | WorkspaceError::TooLarge { .. } | WorkspaceError::NotText { .. } => {
+                code::INVALID_PARAMS
+            }
+            WorkspaceError::NoCheckpoint { .. } => error_code::NOT_FOUND,
+            WorkspaceError::Fs(error) => of_store(error),
+            WorkspaceError::Manifest { .. } | WorkspaceError::NoNumberLeft { .. } => code::INTERNAL,
+        },
+        NoAnswer::Database(DatabaseError::Fs(error)) => of_store(error),
+        NoAnswer::Database(_) | NoAnswer::Busy | NoAnswer::NotCopied(_) => code::INTERNAL,
+    };
+    ErrorObject::new(code, error.to_string())
+}
+
+fn of_store(error: &FsError) -> i64 {
+    match error {
+        FsError::NotFound { .. } => error_code::NOT_FOUND,
+        FsError::BadName { .. }
+        | FsError::BadPath { .. }
+        | FsError::Link { .. }
+        | FsError::IsADirectory { .. }
+        | FsError::NotADirectory { .. }
+        | FsError::NotEmpty { .. }
+        | FsError::NotText { .. }
+        | FsError::TooLarge { .. } => code::INVALID_PARAMS,
+        _ => code::INTERNAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_without_a_folder_says_so() {
+        let error = error_of(&WorkspaceError::NoWorkspace.into());
+        assert_eq!(error.code, code::INVALID_PARAMS);
+        assert!(error.message.contains("stored nowhere"), "{}", error.message);
+    }
+}

@@ -1,0 +1,135 @@
+//! A session that goes to another store. Its task does nothing else meanwhile, so nobody writes to its folder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_core::*;
+use grove_fs::SessionFs;
+
+use super::{SessionTask, TreeError};
+use crate::sequencer::Stopped;
+use crate::store::moving::{self, Checked, Move, MoveError};
+use crate::store::session_file::Fate;
+use crate::store::stores::StoreError;
+
+/// How long a session waits until nothing is copied from its folder any more.
+const COPY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A session that lies in another store now.
+#[derive(Clone, Debug)]
+pub(crate) struct Migrated {
+    pub(crate) store: StoreName,
+    /// What was copied and compared; nothing where it was there already.
+    pub(crate) checked: Checked,
+}
+
+/// Why a session does not go to another store. It stays where it is.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MigrateError {
+    #[error("a turn is running: wait until it is over, or cancel it")]
+    TurnRuns,
+    #[error("a summary is being made: wait for it, or give it up")]
+    Busy,
+    #[error("the session is still being created: try again in a moment")]
+    Creating,
+    #[error("sessions that were forked from it are still being copied: try again in a moment")]
+    BeingCopied,
+    #[error("its plan or its files are being changed: try again in a moment")]
+    BeingChanged,
+    #[error("its folder cannot be written, so not everything of it could go: see the host's log")]
+    NotWritten,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    NotCopied(#[from] TreeError),
+    #[error("the session stays where it is: {0}")]
+    Move(#[from] MoveError),
+    #[error("the session stays where it is: {0}")]
+    Refused(String),
+}
+
+impl SessionTask {
+    pub(super) async fn migrate(&mut self, name: &StoreName) -> Result<Result<Migrated, MigrateError>, Stopped> {
+        if self.tip.store == *name {
+            return Ok(Ok(Migrated { store: name.clone(), checked: Checked::default() }));
+        }
+        let prepared = self.copy_to(name).await;
+        let (to, checked) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
+        };
+        let moved = Command::ReportSession(SessionEvent::Moved(name.clone()));
+        if let Err(reason) = self.attempt(moved, &Who::Host, None).await? {
+            give_up_copy(to.as_ref(), &self.tip.id).await;
+            return Ok(Err(MigrateError::Refused(reason)));
+        }
+        // The journal has it: from here on this is the session, whatever happens.
+        self.left = Some(std::mem::replace(&mut self.fs, to));
+        self.logs.clear();
+        self.folder_due = false;
+        self.write_folder(Fate::Kept).await;
+        Ok(Ok(Migrated { store: name.clone(), checked }))
+    }
+
+    /// Copies everything that the session is, and compares it.
+    async fn copy_to(&mut self, name: &StoreName) -> Result<(Arc<dyn SessionFs>, Checked), MigrateError> {
+        if !self.active_turns().is_empty() {
+            return Err(MigrateError::TurnRuns);
+        }
+        if self.desks.values().any(|desk| desk.undertaking.is_some()) {
+            return Err(MigrateError::Busy);
+        }
+        if self.tip.lifecycle == Lifecycle::Creating {
+            return Err(MigrateError::Creating);
+        }
+        if self.stopping.is_some() {
+            return Err(MigrateError::Refused(Stopped.to_string()));
+        }
+        let to = self.around.env.stores.reach(name).await?;
+        for chat in self.copying.keys().cloned().collect::<Vec<_>>() {
+            self.copied(&chat).await?;
+        }
+        let patience = self.around.env.clock.sleep(COPY_PATIENCE);
+        tokio::select! {
+            () = self.around.copies.none_from(&self.tip.id) => {}
+            () = self.around.env.clock.sleep(COPY_PATIENCE) => return Err(MigrateError::BeingCopied),
+        }
+        // What clients do with its workspace goes with it, and what they do next is done there.
+        tokio::select! {
+            () = self.finish_workspace() => {}
+            () = patience => return Err(MigrateError::BeingChanged),
+        }
+        self.take_outstanding().await;
+        self.folder_due = false;
+        self.write_folder(Fate::Kept).await;
+        // What an earlier move left behind lies in the store that it may go back to.
+        if self.folder_due || self.left.is_some() {
+            return Err(MigrateError::NotWritten);
+        }
+        let copied = Move { session: &self.tip.id, from: self.fs.as_ref(), to: to.as_ref() }.copy().await;
+        match copied {
+            Ok(checked) => Ok((to, checked)),
+            Err(error) => {
+                give_up_copy(to.as_ref(), &self.tip.id).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Removes the folder that the session left, once the new one says that it is the session.
+    pub(super) async fn remove_left(&mut self) {
+        let Some(from) = self.left.take() else { return };
+        let left = Move { session: &self.tip.id, from: from.as_ref(), to: self.fs.as_ref() };
+        if let Err(error) = left.finish().await {
+            tracing::warn!(session = %self.tip.id, %error, "the folder that the session left could not be removed; it will be tried again");
+            self.left = Some(from);
+        }
+    }
+}
+
+/// Removes a copy that is not wanted any more. What stays of it is removed at the next start.
+async fn give_up_copy(to: &dyn SessionFs, session: &SessionId) {
+    if let Err(error) = moving::discard(to, session).await {
+        tracing::warn!(%session, %error, "a copy of the session could not be removed");
+    }
+}

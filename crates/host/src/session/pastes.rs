@@ -1,0 +1,219 @@
+//! Messages that are too large for a conversation: what was pasted or attached goes to files of the session, and the
+//! message refers to them.
+//!
+//! It happens before the message is an event, so that everybody sees the same one: clients, log and agent.
+
+use std::sync::Arc;
+
+use grove_agents::Spills;
+use grove_core::*;
+use grove_fs::workspace::{Pasted, Shelf, Workspace, WorkspaceError};
+use grove_fs::{FsError, Removal, SessionFs};
+use grove_wire::ahp::carried;
+use grove_work::local_path;
+
+use super::SessionTask;
+use super::spills::SessionSpills;
+use crate::store::paths;
+
+/// How much of a text stays in its message.
+const BEGINNING: usize = 2 << 10;
+
+/// Why a message could not be made smaller.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PasteError {
+    #[error("the message carries something that is too large for the conversation, and {0}")]
+    Unreadable(String),
+    #[error("the message is too large for the conversation and cannot be kept as a file: {0}")]
+    Workspace(#[from] WorkspaceError),
+    #[error("the message is too large for the conversation and cannot be kept as a file: {0}")]
+    Fs(#[from] FsError),
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+}
+
+/// Files that were made for a message.
+#[derive(Debug, Default)]
+pub(super) struct Pastes(Vec<String>);
+
+impl Pastes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A file that was made.
+struct Made {
+    name: String,
+    /// As the store spells it.
+    path: String,
+}
+
+/// Where the files go.
+struct Clipboard {
+    store: Arc<dyn SessionFs>,
+    session: SessionId,
+    limit: usize,
+    at: jiff::Timestamp,
+}
+
+impl SessionTask {
+    /// Puts what is too large in a command's message into files, and references in its place. Nothing is written for a
+    /// command that would be refused.
+    pub(super) async fn put_aside(&mut self, command: &mut Command, who: &Who) -> Result<Pastes, PasteError> {
+        let limit = self.around.config.limits.spill_bytes;
+        let Some(message) = message_of(command) else { return Ok(Pastes::default()) };
+        let carried = carried::carried(message, limit).map_err(PasteError::Unreadable)?;
+        if message.text.len() <= limit && carried.is_empty() {
+            return Ok(Pastes::default());
+        }
+        self.check(command.clone(), who)?;
+        let Some(message) = message_of(command) else { return Ok(Pastes::default()) };
+        let clipboard = self.clipboard();
+        let mut made = Pastes::default();
+        match clipboard.take(message, &carried, &mut made).await {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                clipboard.remove(made).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes what was made for a message that did not come to be.
+    pub(super) async fn forget(&mut self, pastes: Pastes) {
+        self.clipboard().remove(pastes).await;
+    }
+
+    fn clipboard(&self) -> Clipboard {
+        let now = i64::try_from(self.around.env.clock.now().0).ok();
+        Clipboard {
+            store: self.fs(),
+            session: self.tip.id.clone(),
+            limit: self.around.config.limits.spill_bytes,
+            at: now.and_then(|now| jiff::Timestamp::from_millisecond(now).ok()).unwrap_or_default(),
+        }
+    }
+}
+
+impl Clipboard {
+    async fn take(
+        &self,
+        message: &mut Message,
+        carried: &[carried::Carried],
+        made: &mut Pastes,
+    ) -> Result<(), PasteError> {
+        for one in carried {
+            let extension = extension(&one.label, one.content_type.as_deref());
+            if let Some(file) = self.paste(&one.bytes, &extension, made).await? {
+                carried::refer(message, one, &file.path);
+            }
+        }
+        if let Some(file) = self.paste(message.text.as_bytes(), "txt", made).await? {
+            message.text = in_short(&message.text, &file.path);
+            let (kind, display_name) = (AttachmentKind::File, Some(file.name));
+            carried::attach(message, Attachment { kind, path: file.path, display_name });
+        }
+        Ok(())
+    }
+
+    async fn paste(&self, bytes: &[u8], extension: &str, made: &mut Pastes) -> Result<Option<Made>, PasteError> {
+        let folder = paths::folder(&self.session);
+        let workspace = Workspace::of(self.store.as_ref(), Some(&folder))?;
+        match workspace.paste(bytes, extension, self.limit, self.at).await? {
+            Pasted::Inline => Ok(None),
+            Pasted::Stored(stored) => {
+                made.0.push(stored.name.clone());
+                let path = self.store.location(&self.path(&stored.name))?;
+                Ok(Some(Made { name: stored.name, path }))
+            }
+        }
+    }
+
+    async fn remove(&self, pastes: Pastes) {
+        for name in pastes.0 {
+            if let Err(error) = self.store.rm(&self.path(&name), Removal::One).await {
+                tracing::warn!(session = %self.session, %error, "a file of a refused message could not be removed");
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", paths::shelf(&self.session, Shelf::Files))
+    }
+}
+
+/// The message as an agent gets it: a picture that was too large for the conversation is shown to it all the same, since
+/// a model sees nothing of a picture that it is only told of.
+pub(super) async fn with_pictures(mut message: Message, spills: &SessionSpills, most: usize) -> Message {
+    for picture in carried::pictures(&message) {
+        let Ok(path) = local_path(&picture.uri) else { continue };
+        // One that is larger did not come with a message.
+        if let Some(Ok(bytes)) = spills.read(&path, most.saturating_add(1)).await
+            && bytes.len() <= most
+        {
+            carried::carry(&mut message, &picture, &bytes);
+        }
+    }
+    message
+}
+
+fn message_of(command: &mut Command) -> Option<&mut Message> {
+    match command {
+        Command::StartTurn { message, .. } => Some(message),
+        Command::Enqueue { message, .. } | Command::SetSteering { message, .. } => Some(&mut message.message),
+        _ => None,
+    }
+}
+
+/// How a text begins, and where the whole of it is.
+fn in_short(text: &str, path: &str) -> String {
+    let end = (0..=BEGINNING.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let (beginning, size) = (&text[..end], text.len());
+    format!("{beginning}\n\n[This is the beginning of a text of {size} bytes. All of it is in the file {path}.]")
+}
+
+/// What the name of a file ends with: as its client calls it, or by what it is.
+fn extension(label: &str, content_type: Option<&str>) -> String {
+    let named = label.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let plain = |extension: &String| {
+        (1..=8).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let kind = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let by_kind = match kind {
+        "text/plain" => "txt",
+        "text/markdown" => "md",
+        "image/jpeg" => "jpg",
+        "image/svg+xml" => "svg",
+        kind => kind.split_once('/').map_or("bin", |(_, sub)| sub),
+    };
+    named.filter(plain).unwrap_or_else(|| Some(by_kind.to_owned()).filter(plain).unwrap_or_else(|| "bin".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_by_what_it_is() {
+        let cases = [
+            ("shot.PNG", Some("image/png"), "png"),
+            ("shot", Some("image/jpeg"), "jpg"),
+            ("notes", Some("text/markdown; charset=utf-8"), "md"),
+            ("odd.../../x", Some("application/vnd.some-thing"), "bin"),
+            ("nothing", None, "bin"),
+            ("data", Some("application/json"), "json"),
+        ];
+        for (label, kind, wanted) in cases {
+            assert_eq!(extension(label, kind), wanted, "{label}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_never_cut_inside_a_character() {
+        let text = "ä".repeat(BEGINNING);
+        let short = in_short(&format!("x{text}"), "/p");
+        assert!(short.starts_with(&format!("x{}\n\n[", "ä".repeat(BEGINNING / 2 - 1))), "{short}");
+        assert!(short.ends_with("of 4097 bytes. All of it is in the file /p.]"), "{short}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Output that is too large for a session's agent: it goes to temporary files of the session, which the agent can search.
+//!
+//! They lie in the store's folder for temporary files, in a folder that is named after the session, so that a host can
+//! tell what an earlier one left behind. Clients see nothing of them: what they are shown is kept as it always is.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use grove_agents::{SpillWriter, Spills};
+use grove_core::{SessionId, ToolResult};
+use grove_fs::spill::{Output, Spill, SpillLimits};
+use grove_fs::temp_files::{Fate, TempFiles};
+use grove_fs::workspace::Shelf;
+use grove_fs::{Confined, FsError, Kind, Removal, SessionFs};
+use grove_wire::ahp::carried;
+
+use crate::config::Config;
+use crate::store::paths;
+
+/// What agents are told to search a file with. Each has something that goes by this name.
+const TOOL: &str = "grep";
+/// What the folder of a session begins with in which files go at its end,
+const GOING: &str = "session-";
+/// and of one in which they are kept.
+const KEPT: &str = "kept-";
+
+/// The temporary files of one session. Clones are the same ones.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionSpills(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    session: SessionId,
+    store: Arc<dyn SessionFs>,
+    fate: Fate,
+    limits: SpillLimits,
+    /// There are none before the first is needed.
+    files: OnceLock<TempFiles>,
+    left: Left,
+}
+
+/// Whether an earlier host left some of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Some,
+    None,
+}
+
+impl SessionSpills {
+    pub(crate) fn new(session: SessionId, store: Arc<dyn SessionFs>, left: Left, config: &Config) -> Self {
+        let limits = SpillLimits { inline: config.limits.spill_bytes, ..SpillLimits::default() };
+        let fate = config.temp_files;
+        Self(Arc::new(Inner { session, store, fate, limits, files: OnceLock::new(), left }))
+    }
+
+    /// A result as the agent gets it.
+    pub(crate) async fn fitting(self, mut result: ToolResult) -> ToolResult {
+        if let Some(output) = &result.output
+            && output.len() > self.0.limits.inline
+            && let Some(files) = self.files()
+            && let Output::Spilled(notice) = Spill::whole(files, self.0.limits, output.as_bytes(), TOOL).await
+        {
+            result.output = Some(notice.to_string());
+            carried::without_texts(&mut result);
+        }
+        result
+    }
+
+    /// Removes them all, unless they are to be kept: nobody is told of them any more. What an earlier host left of this
+    /// session goes as well.
+    pub(crate) async fn remove(&self) {
+        if let Some(files) = self.0.files.get() {
+            for error in files.remove().await {
+                tracing::warn!(session = %self.0.session, %error, "a temporary file could not be removed");
+            }
+        }
+        for left in self.left().await {
+            remove_folder(&*left, &folder(&self.0.session, Fate::Removed)).await;
+        }
+    }
+
+    /// Folders of earlier hosts in which there may be some.
+    async fn left(&self) -> Vec<Arc<dyn SessionFs>> {
+        match self.0.left {
+            Left::Some => left(&*self.0.store).await,
+            Left::None => Vec::new(),
+        }
+    }
+
+    fn files(&self) -> Option<TempFiles> {
+        if let Some(files) = self.0.files.get() {
+            return Some(files.clone());
+        }
+        match TempFiles::in_folder(&*self.0.store, folder(&self.0.session, self.0.fate), self.0.fate) {
+            Ok(files) => Some(self.0.files.get_or_init(|| files).clone()),
+            Err(error) => {
+                tracing::warn!(session = %self.0.session, %error, "there is no room for temporary files");
+                None
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Spills for SessionSpills {
+    fn begin(&self) -> Box<dyn SpillWriter> {
+        match self.files() {
+            Some(files) => Box::new(Writer(Spill::new(files, self.0.limits))),
+            // What agents are given then is bounded as well, and says so.
+            None => ().begin(),
+        }
+    }
+
+    async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>> {
+        let path = path.to_str()?;
+        let pasted = (self.0.store.clone(), paths::shelf(&self.0.session, Shelf::Files));
+        let own = self.0.store.tmpdir().ok().map(|store| (store, folder(&self.0.session, self.0.fate)));
+        let left = self.left().await.into_iter().map(|store| (store, folder(&self.0.session, Fate::Removed)));
+        for (store, folder) in std::iter::once(pasted).chain(own).chain(left) {
+            let Ok(root) = store.location(&folder) else { continue };
+            let name = path.strip_prefix(&root).and_then(|rest| rest.strip_prefix(['/', '\\']));
+            let (Some(name), Ok(files)) = (name, Confined::new(&*store, &folder)) else { continue };
+            return Some(files.read_range(name, 0, most).await.map_err(|error| error.to_string()));
+        }
+        None
+    }
+}
+
+/// The output of one command.
+#[derive(Debug)]
+struct Writer(Spill);
+
+#[async_trait]
+impl SpillWriter for Writer {
+    async fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes).await;
+    }
+
+    async fn notice(&mut self) -> Option<String> {
+        self.0.notice(TOOL).await.map(|notice| notice.to_string())
+    }
+}
+
+/// Removes what earlier hosts left behind in a store, but for sessions in the middle of something: their agents may
+/// still need it. Gives those of which something is left.
+pub(crate) async fn sweep(store: &dyn SessionFs, busy: &HashSet<SessionId>) -> HashSet<SessionId> {
+    let mut spared = HashSet::new();
+    for left in left(store).await {
+        let entries = left.readdir_with_types("").await.unwrap_or_default();
+        for entry in entries.into_iter().filter(|entry| entry.kind == Kind::Folder) {
+            let Some(session) = entry.name.strip_prefix(GOING).map(SessionId::from) else { continue };
+            if busy.contains(&session) {
+                spared.insert(session);
+            } else {
+                remove_folder(&*left, &entry.name).await;
+            }
+        }
+    }
+    spared
+}
+
+async fn left(store: &dyn SessionFs) -> Vec<Arc<dyn SessionFs>> {
+    store.left_tmpdirs().await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "temporary files of an earlier host cannot be looked for");
+        Vec::new()
+    })
+}
+
+async fn remove_folder(store: &dyn SessionFs, folder: &str) {
+    match store.rm(folder, Removal::Everything).await {
+        Ok(()) | Err(FsError::NotFound { .. } | FsError::NotADirectory { .. }) => {}
+        Err(error) => tracing::warn!(folder, %error, "temporary files of an earlier host could not be removed"),
+    }
+}
+
+/// A session's folder among the temporary files.
+fn folder(session: &SessionId, fate: Fate) -> String {
+    match fate {
+        Fate::Removed => format!("{GOING}{session}"),
+        Fate::Kept => format!("{KEPT}{session}"),
+    }
+}

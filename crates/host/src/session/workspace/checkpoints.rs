@@ -1,0 +1,141 @@
+//! Checkpoints: the summary of each compaction, in a file of its own.
+//!
+//! Which of them are listed follows from the log: those whose compactions are on the way to the leaf. So a move back
+//! takes the later ones off the list, and going there again puts them back; their files stay.
+
+use grove_core::*;
+use grove_fs::SessionFs;
+use grove_fs::workspace::{Shelf, Workspace, WorkspaceError};
+use serde_json::{Value, json};
+
+use crate::sequencer::Stopped;
+use crate::session::SessionTask;
+use crate::session::tree::TreeError;
+use crate::store::artifacts::moment;
+use crate::store::checkpoints::{self, title_of};
+use crate::store::paths;
+
+/// A checkpoint that was written for a compaction which is not in the log yet.
+pub(in crate::session) struct NewCheckpoint {
+    number: u32,
+    path: String,
+}
+
+impl SessionTask {
+    /// Writes the checkpoint of a compaction. One that cannot be written is no reason not to compact.
+    pub(in crate::session) async fn add_checkpoint(&mut self, summary: &str) -> Option<NewCheckpoint> {
+        let fs = self.fs();
+        let folder = paths::folder(&self.tip.id);
+        let at = moment(self.around.env.clock.now());
+        let added = async {
+            let workspace = Workspace::of(fs.as_ref(), Some(&folder))?;
+            workspace.add_checkpoint(&title_of(summary), summary, at).await
+        };
+        // The list has changed the manifest, too.
+        self.kept.written = None;
+        match added.await {
+            Ok(added) => Some(NewCheckpoint {
+                number: added.number,
+                path: format!("{}/{}", paths::checkpoints(&self.tip.id), added.file),
+            }),
+            Err(error) => {
+                self.workspace_failed(&error, "a compaction has no checkpoint: it could not be written");
+                None
+            }
+        }
+    }
+
+    /// Takes back a checkpoint whose compaction did not come about.
+    pub(in crate::session) async fn drop_checkpoint(&mut self, checkpoint: &NewCheckpoint) {
+        let fs = self.fs();
+        let folder = paths::folder(&self.tip.id);
+        let at = moment(self.around.env.clock.now());
+        let taken = async {
+            let workspace = Workspace::of(fs.as_ref(), Some(&folder))?;
+            workspace.relist_checkpoints(Vec::new(), &[checkpoint.number], at).await?;
+            fs.rm(&checkpoint.path, grove_fs::Removal::One).await?;
+            Ok::<_, WorkspaceError>(())
+        };
+        if let Err(error) = taken.await {
+            self.workspace_failed(&error, "a checkpoint of no compaction could not be taken away");
+        }
+    }
+
+    /// Lists the checkpoints whose compactions are on the way to a chat's leaf, and none of its others.
+    pub(in crate::session) async fn relist_checkpoints(&mut self, chat: &ChatId) -> Result<(), Stopped> {
+        self.kept.is_listed = true;
+        let fs = self.fs();
+        let folder = paths::folder(&self.tip.id);
+        let at = moment(self.around.env.clock.now());
+        let listed = async {
+            let Some(seen) = self.look(chat).await? else { return Ok(None) };
+            let named = checkpoints::named(fs.as_ref(), &seen.path, &seen.index, seen.index.leaf()).await?;
+            if named.is_empty() {
+                return Ok(None);
+            }
+            let workspace = Workspace::of(fs.as_ref(), Some(&folder)).map_err(TreeError::Workspace)?;
+            let listed = workspace.relist_checkpoints(named.on_branch, &named.elsewhere, at).await;
+            Ok::<_, TreeError>(Some(listed.map_err(TreeError::Workspace)?))
+        };
+        match listed.await {
+            Ok(None) => Ok(()),
+            Ok(Some(count)) => {
+                self.kept.written = None;
+                self.checkpoints_listed(count).await
+            }
+            Err(error) => {
+                tracing::warn!(session = %self.tip.id, %error, "the list of checkpoints is not that of the branch");
+                Ok(())
+            }
+        }
+    }
+
+    /// What a host that was killed did not get to do, once.
+    pub(in crate::session) async fn relist_once(&mut self) -> Result<(), Stopped> {
+        let has_any = self.tip.details.workspace.is_some_and(|workspace| workspace.checkpoints > 0);
+        if self.kept.is_listed || !has_any {
+            return Ok(());
+        }
+        self.relist_checkpoints(&Session::MAIN_CHAT.into()).await
+    }
+
+    async fn checkpoints_listed(&mut self, count: usize) -> Result<(), Stopped> {
+        let checkpoints = u32::try_from(count).unwrap_or(u32::MAX);
+        let workspace = WorkspaceDetails { checkpoints, ..self.tip.details.workspace.unwrap_or_default() };
+        self.tell_workspace(workspace).await
+    }
+}
+
+impl NewCheckpoint {
+    /// What a compaction's entry carries, beside what is there already.
+    pub(in crate::session) fn added_to(&self, details: Option<Value>) -> Value {
+        let mut details = match details {
+            Some(Value::Object(details)) => details,
+            Some(other) => serde_json::Map::from_iter([("details".to_owned(), other)]),
+            None => serde_json::Map::new(),
+        };
+        details.insert("checkpointNumber".to_owned(), json!(self.number));
+        details.insert("checkpointPath".to_owned(), json!(self.path));
+        details.into()
+    }
+}
+
+/// What is in a workspace that was made elsewhere.
+pub(crate) async fn surveyed(fs: &dyn SessionFs, folder: &str) -> Result<WorkspaceDetails, WorkspaceError> {
+    let workspace = Workspace::of(fs, Some(folder))?;
+    let millis = |time: std::time::SystemTime| {
+        let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    };
+    let mut files = None;
+    for shelf in [Shelf::Files, Shelf::Research] {
+        let newest = workspace.files(shelf).await?.files.into_iter().map(|file| millis(file.modified)).max();
+        files = files.max(newest);
+    }
+    let checkpoints = workspace.checkpoints().await?.len();
+    Ok(WorkspaceDetails {
+        plan: workspace.plan_written().await?.map(millis),
+        files,
+        checkpoints: u32::try_from(checkpoints).unwrap_or(u32::MAX),
+    })
+}

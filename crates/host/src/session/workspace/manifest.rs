@@ -1,0 +1,173 @@
+//! `workspace.yaml`, kept true.
+
+use std::path::PathBuf;
+
+use grove_core::*;
+use grove_fs::workspace::{Field, Manifest, Value, Workspace, WorkspaceError};
+use grove_work::{Repository, local_path};
+
+use crate::session::SessionTask;
+use crate::store::artifacts::moment;
+use crate::store::paths;
+
+/// What the manifest says of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    id: String,
+    cwd: Option<String>,
+    /// Without one the session has no name of its own.
+    name: Option<String>,
+    named_by_person: Option<bool>,
+    new_forks: u64,
+    created_at: jiff::Timestamp,
+    updated_at: jiff::Timestamp,
+    repository: Option<Repository>,
+}
+
+impl Facts {
+    /// The same with what the working directory's repository says now. Looking there may take a while.
+    pub(super) async fn complete(mut self) -> Self {
+        if let Some(cwd) = self.cwd.clone().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
+            let looked = tokio::task::spawn_blocking(move || Repository::of(&cwd)).await;
+            self.repository = looked.ok().flatten();
+        }
+        self
+    }
+}
+
+/// A manifest that says what is so, and keeps what else it says.
+pub(super) fn updated(manifest: Option<Manifest>, facts: &Facts) -> Manifest {
+    let mut manifest = manifest.unwrap_or_else(|| Manifest::new(&facts.id, facts.cwd.as_deref(), facts.created_at));
+    let mut set = |field: Field, text: Option<&str>| match text {
+        Some(text) => manifest.set(field, Value::Text(text)),
+        None => manifest.remove(field),
+    };
+    let repository = facts.repository.as_ref();
+    let root = repository.map(|repository| repository.root.to_string_lossy());
+    set(Field::Id, Some(&facts.id));
+    set(Field::Cwd, facts.cwd.as_deref());
+    set(Field::GitRoot, root.as_deref());
+    set(Field::Repository, repository.and_then(Repository::name).as_deref());
+    set(Field::Branch, repository.and_then(|repository| repository.branch.as_deref()));
+    set(Field::Name, facts.name.as_deref());
+    if let Some(named) = facts.named_by_person {
+        manifest.set(Field::UserNamed, Value::Flag(named));
+    }
+    if facts.new_forks > 0 {
+        let counted = manifest.number(Field::ForkCount).ok().flatten().unwrap_or(0);
+        manifest.set(Field::ForkCount, Value::Number(counted + facts.new_forks));
+    }
+    manifest.set(Field::CreatedAt, Value::Time(facts.created_at));
+    manifest.set(Field::UpdatedAt, Value::Time(facts.updated_at));
+    manifest
+}
+
+impl SessionTask {
+    /// What the manifest should say, but for the repository.
+    pub(super) fn facts(&self) -> Facts {
+        let tip = &self.tip;
+        let directory = tip.working_directories.first();
+        let cwd = directory.map(|uri| match local_path(uri) {
+            Ok(path) => path.to_string_lossy().into_owned(),
+            Err(_) => uri.clone(),
+        });
+        Facts {
+            id: tip.id.to_string(),
+            cwd,
+            name: Some(tip.title.clone()).filter(|title| title != Session::UNTITLED),
+            named_by_person: self.kept.named_by_person,
+            new_forks: self.kept.new_forks,
+            created_at: moment(tip.created_at),
+            updated_at: moment(tip.modified_at),
+            repository: None,
+        }
+    }
+
+    /// Notes who gave the session its name.
+    pub(in crate::session) fn named_by(&mut self, who: &Who) {
+        self.kept.named_by_person = Some(matches!(who, Who::Client(_)));
+    }
+
+    /// Notes that a session was made of this one.
+    pub(in crate::session) fn count_fork(&mut self) {
+        self.kept.new_forks += 1;
+    }
+
+    /// Makes the manifest true, with the workspace where there is none yet. A failure costs nothing but the manifest: it
+    /// is tried again with the next change.
+    pub(in crate::session) async fn write_manifest(&mut self) {
+        let facts = self.facts().complete().await;
+        if self.kept.written.as_ref() == Some(&facts) {
+            return;
+        }
+        let fs = self.fs();
+        let folder = paths::folder(&self.tip.id);
+        let written = async {
+            let workspace = Workspace::of(fs.as_ref(), Some(&folder))?;
+            match workspace.manifest().await? {
+                None => workspace.create(&updated(None, &facts)).await,
+                Some(manifest) => {
+                    let true_one = updated(Some(manifest.clone()), &facts);
+                    if true_one == manifest { Ok(()) } else { workspace.set_manifest(&true_one).await }
+                }
+            }
+        };
+        match written.await {
+            Ok(()) => {
+                self.kept.new_forks = 0;
+                self.kept.written = Some(Facts { new_forks: 0, ..facts });
+            }
+            Err(error) => self.workspace_failed(&error, "the session's manifest could not be written"),
+        }
+    }
+
+    pub(super) fn workspace_failed(&self, error: &WorkspaceError, what: &str) {
+        tracing::warn!(session = %self.tip.id, %error, "{what}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            id: "s1".into(),
+            cwd: Some("/w".into()),
+            name: Some("A: name".into()),
+            named_by_person: None,
+            new_forks: 0,
+            created_at: moment(Timestamp(1_000)),
+            updated_at: moment(Timestamp(2_000)),
+            repository: Some(Repository {
+                root: "/w".into(),
+                branch: Some("main".into()),
+                origin: Some("https://example.org/o/n".into()),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_manifest_says_what_is_so_and_keeps_what_else_it_says() {
+        let old =
+            Manifest::parse("id: s1\ncwd: /old\nbranch: gone\nuser_named: true\nmine: 1\nfork_count: 2\n").unwrap();
+        let new = updated(Some(old), &Facts { new_forks: 1, ..facts() });
+        let text = |field| new.text(field).unwrap().map(str::to_owned);
+        assert_eq!(text(Field::Cwd).as_deref(), Some("/w"));
+        assert_eq!(text(Field::Repository).as_deref(), Some("o/n"));
+        assert_eq!(text(Field::Branch).as_deref(), Some("main"));
+        assert_eq!(text(Field::Name).as_deref(), Some("A: name"));
+        assert_eq!(new.flag(Field::UserNamed).unwrap(), Some(true), "nobody has seen another name being given");
+        assert_eq!(new.number(Field::ForkCount).unwrap(), Some(3));
+        assert!(new.to_string().contains("mine: 1\n"), "{new}");
+        let without = updated(Some(new), &Facts { repository: None, name: None, ..facts() });
+        assert_eq!((without.text(Field::GitRoot).unwrap(), without.text(Field::Branch).unwrap()), (None, None));
+        assert_eq!(without.text(Field::Name).unwrap(), None);
+    }
+
+    #[test]
+    fn a_manifest_that_is_true_stays_as_it_is() {
+        let new = updated(None, &facts());
+        assert_eq!(updated(Some(new.clone()), &facts()).to_string(), new.to_string());
+    }
+}

@@ -1,0 +1,94 @@
+//! What goes with a fork beside its log: manifest, plan, checkpoints, files, research, database.
+//!
+//! Everything can be cut off and run again: what is finished is noted in the new folder until the fork's log is there,
+//! which comes last.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, UNIX_EPOCH};
+
+use grove_core::{Session, SessionId, Timestamp};
+use grove_fs::copy::{self, Boundary, Copied, CopyError, Copying, Fork, Parts, Place, PlanThen, Purpose, Unchanged};
+use grove_fs::workspace::database::LocalDatabase;
+use grove_fs::workspace::{Field, Workspace};
+use grove_fs::{FsError, SessionFs};
+
+use super::checkpoints::Named;
+
+/// Who a fork is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewFork<'a> {
+    pub(crate) id: &'a SessionId,
+    pub(crate) title: &'a str,
+    pub(crate) at: Timestamp,
+    /// The moment of which it is, if that is before the present.
+    pub(crate) until: Option<Timestamp>,
+    /// The checkpoints that its log names, and those that only its source's does.
+    pub(crate) named: &'a Named,
+}
+
+/// Copies what a session has beside its log into the folder of a fork, or finishes that.
+pub(crate) async fn copy(
+    from: &dyn SessionFs,
+    from_folder: &str,
+    to: &dyn SessionFs,
+    to_folder: &str,
+    fork: &NewFork<'_>,
+) -> Result<Copied, CopyError> {
+    // A session in which nothing has come to rest has no folder yet.
+    if !from.exists(from_folder).await? {
+        return Ok(Copied::default());
+    }
+    let at = moment(fork.at);
+    let boundary = fork.until.map(|until| Boundary {
+        last_checkpoint: fork.named.last(),
+        at: UNIX_EPOCH + Duration::from_millis(until.0),
+        plan: PlanThen::Unknown,
+    });
+    let database = LocalDatabase::of(from, from_folder);
+    let purpose = Purpose::Fork(Fork {
+        id: fork.id.to_string(),
+        name: given_name(from, from_folder, fork.title).await,
+        at,
+        parts: Parts::Artifacts,
+        logs: BTreeMap::new(),
+        boundary,
+    });
+    let copying = Copying {
+        from: Place { store: from, folder: from_folder, database: database.as_ref() },
+        to: Place { store: to, folder: to_folder, database: None },
+        purpose,
+    };
+    let copied = copying.run(&mut Unchanged).await?;
+    // The source may be on another branch by now than the one that goes with the fork.
+    if !fork.named.is_empty() {
+        let failed = |error| CopyError::Workspace { path: to_folder.to_owned(), error };
+        let workspace = Workspace::of(to, Some(to_folder)).map_err(failed)?;
+        let listed = fork.named.on_branch.clone();
+        workspace.relist_checkpoints(listed, &fork.named.elsewhere, at).await.map_err(failed)?;
+    }
+    Ok(copied)
+}
+
+/// The fork is whole: what was noted about its copy is not needed any more.
+pub(crate) async fn settle(to: &dyn SessionFs, to_folder: &str) -> Result<(), FsError> {
+    match copy::settle(to, to_folder).await {
+        Err(CopyError::Fs(error)) => Err(error),
+        // A copy that was given up stays as far as it came.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The name that a person gave the fork. One that it has from its source, as it is or as a fork's, is none.
+async fn given_name(from: &dyn SessionFs, folder: &str, title: &str) -> Option<String> {
+    let manifest = Workspace::of(from, Some(folder)).ok()?.manifest().await.ok().flatten();
+    let name =
+        manifest.as_ref().and_then(|manifest| manifest.text(Field::Name).ok().flatten()).unwrap_or(Session::UNTITLED);
+    let is_given = title != name && title.strip_suffix(" (fork)") != Some(name);
+    Some(title.to_owned()).filter(|_| is_given)
+}
+
+/// The host's clock as a manifest has it.
+pub(crate) fn moment(at: Timestamp) -> jiff::Timestamp {
+    let millis = i64::try_from(at.0).ok();
+    millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX)
+}

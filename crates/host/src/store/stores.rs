@@ -1,0 +1,271 @@
+//! Where sessions can lie: stores, each under a name.
+//!
+//! A session belongs to one of them from its creation on, and says in its folder which. Nothing else of the host knows
+//! more than one store at a time, but for recovery, which looks into all, and what goes from one to another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_core::{SessionId, StoreName};
+use grove_fs::{FsError, Kind, MemoryFs, SessionFs};
+
+use super::session_file;
+
+/// The longest name of a store.
+const MAX_NAME: usize = 64;
+
+/// The stores of a host. Clones are the same stores.
+#[derive(Clone, Debug)]
+pub struct Stores(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    named: BTreeMap<StoreName, Entry>,
+    /// Stores that were there once and are not any more: their sessions are not listed, and it is told why.
+    former: Vec<Former>,
+    /// The store of sessions that name none.
+    default: Mutex<StoreName>,
+    /// Stores that could not be looked into when the host started: what they hold is not known.
+    out_of_reach: Mutex<BTreeMap<StoreName, String>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    fs: Arc<dyn SessionFs>,
+    lasting: Lasting,
+}
+
+/// How long what lies in a store is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// It outlives the host.
+    Kept,
+    /// It ends with the host.
+    WithHost,
+}
+
+/// A store that is not configured any more.
+#[derive(Clone, Debug)]
+pub struct Former {
+    pub name: StoreName,
+    pub fs: Arc<dyn SessionFs>,
+}
+
+/// Why there is no such store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no store {name:?}: there are {known}; name one of them, or add [stores.{name}] to grove.toml")]
+    Unknown { name: StoreName, known: String },
+    #[error("the store {name} cannot be reached: {reason}; is its folder there, or its disk mounted?")]
+    OutOfReach { name: StoreName, reason: String },
+    #[error("{0:?} is no name for a store: it has letters, digits, `-` and `_`, and at most {MAX_NAME} of them")]
+    BadName(String),
+    #[error("there is a store {0} already")]
+    Twice(StoreName),
+    #[error(
+        "sessions are active ({0}), so the store of new ones cannot be changed: end them first, or set it before any starts"
+    )]
+    SessionsActive(usize),
+}
+
+impl Stores {
+    /// The name of the store that every host has beside the local one. What lies there is gone with the host.
+    pub const MEMORY: &'static str = "memory";
+
+    /// The two stores that every host has: this one for what is kept, and memory.
+    pub fn new(local: Arc<dyn SessionFs>) -> Self {
+        let local = Entry { fs: local, lasting: Lasting::Kept };
+        let memory = Entry { fs: Arc::new(MemoryFs::default()), lasting: Lasting::WithHost };
+        let named = BTreeMap::from([(StoreName::default(), local), (StoreName::from(Self::MEMORY), memory)]);
+        Self(Arc::new(Inner { named, former: Vec::new(), default: Mutex::default(), out_of_reach: Mutex::default() }))
+    }
+
+    /// The same stores and one more.
+    pub fn with(self, name: &StoreName, fs: Arc<dyn SessionFs>) -> Result<Self, StoreError> {
+        check_name(name)?;
+        let mut named = self.0.named.clone();
+        match named.insert(name.clone(), Entry { fs, lasting: Lasting::Kept }) {
+            None => Ok(Self(Arc::new(Inner { named, ..self.parts() }))),
+            Some(_) => Err(StoreError::Twice(name.clone())),
+        }
+    }
+
+    /// The same stores, with what is known of those that were there once.
+    pub fn with_former(self, former: Vec<Former>) -> Self {
+        Self(Arc::new(Inner { former, ..self.parts() }))
+    }
+
+    /// The same stores, of which this one has the sessions that name none.
+    pub fn with_default(self, name: &StoreName) -> Result<Self, StoreError> {
+        self.get(name)?;
+        *self.default_mut() = name.clone();
+        Ok(self)
+    }
+
+    fn parts(&self) -> Inner {
+        Inner {
+            named: self.0.named.clone(),
+            former: self.0.former.clone(),
+            default: Mutex::new(self.default_name()),
+            out_of_reach: Mutex::new(self.out_of_reach().clone()),
+        }
+    }
+
+    pub fn get(&self, name: &StoreName) -> Result<Arc<dyn SessionFs>, StoreError> {
+        match self.0.named.get(name) {
+            Some(entry) => Ok(entry.fs.clone()),
+            None => Err(StoreError::Unknown { name: name.clone(), known: self.to_string() }),
+        }
+    }
+
+    /// A store, which can be reached now.
+    pub async fn reach(&self, name: &StoreName) -> Result<Arc<dyn SessionFs>, StoreError> {
+        let fs = self.get(name)?;
+        let out_of_reach = |reason: String| StoreError::OutOfReach { name: name.clone(), reason };
+        // What it held at the start is not known, so an id that seems free may be taken there.
+        if let Some(reason) = self.out_of_reach().get(name) {
+            return Err(out_of_reach(format!("{reason} when the host started")));
+        }
+        look_for(name, fs.as_ref()).await.map_err(|error| out_of_reach(error.to_string()))?;
+        Ok(fs)
+    }
+
+    pub fn lasting(&self, name: &StoreName) -> Option<Lasting> {
+        self.0.named.get(name).map(|entry| entry.lasting)
+    }
+
+    /// The names of all stores, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &StoreName> {
+        self.0.named.keys()
+    }
+
+    /// The stores that outlive the host.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&StoreName, &Arc<dyn SessionFs>)> {
+        let kept = self.0.named.iter().filter(|(_, entry)| entry.lasting == Lasting::Kept);
+        kept.map(|(name, entry)| (name, &entry.fs))
+    }
+
+    /// The store of sessions that name none.
+    pub fn default_name(&self) -> StoreName {
+        self.default_mut().clone()
+    }
+
+    /// Has new sessions lie elsewhere, and gives where they lay before. The caller has seen that none is active.
+    pub(crate) fn set_default(&self, name: &StoreName) -> Result<StoreName, StoreError> {
+        self.get(name)?;
+        Ok(std::mem::replace(&mut *self.default_mut(), name.clone()))
+    }
+
+    /// Notes that a store could not be looked into when the host started.
+    pub(crate) fn lost(&self, name: &StoreName, reason: String) {
+        self.out_of_reach().insert(name.clone(), reason);
+    }
+
+    /// Whether a store could be looked into when the host started.
+    pub(crate) fn is_lost(&self, name: &StoreName) -> bool {
+        self.out_of_reach().contains_key(name)
+    }
+
+    /// The store that has this file: the one that is named, else any other that is kept. Something may have been moved
+    /// since it was named.
+    pub(crate) async fn holding(&self, name: &StoreName, path: &str) -> Result<Arc<dyn SessionFs>, StoreError> {
+        let named = self.get(name);
+        if let Ok(fs) = &named
+            && fs.exists(path).await.unwrap_or(false)
+        {
+            return named;
+        }
+        for (_, fs) in self.kept() {
+            if fs.exists(path).await.unwrap_or(false) {
+                return Ok(fs.clone());
+            }
+        }
+        named
+    }
+
+    /// Whether there may be sessions of which nobody knows.
+    pub(crate) fn may_hide_sessions(&self) -> bool {
+        !self.0.former.is_empty() || !self.out_of_reach().is_empty()
+    }
+
+    /// Why a session is not there of which nobody knows: it lies in a store that is not there any more, or that cannot
+    /// be looked into.
+    pub(crate) async fn why_missing(&self, session: &SessionId) -> Option<String> {
+        for Former { name, fs } in &self.0.former {
+            if session_file::read(fs.as_ref(), session).await.is_ok_and(|file| !file.disposed) {
+                let place = fs.location("").unwrap_or_default();
+                return Some(format!(
+                    "session {session} lies in the store {name} ({place}), which is not configured any more: \
+                     add [stores.{name}] with folder = {place:?} to grove.toml, and start the host again"
+                ));
+            }
+        }
+        let out_of_reach = self.out_of_reach().clone();
+        let (name, reason) = out_of_reach.iter().next()?;
+        Some(format!(
+            "there is no session {session}, unless it lies in the store {name}, which cannot be reached: {reason}"
+        ))
+    }
+
+    // Neither is left half-changed by anything that can panic, so a poisoned lock still guards whole data.
+    fn default_mut(&self) -> MutexGuard<'_, StoreName> {
+        self.0.default.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn out_of_reach(&self) -> MutexGuard<'_, BTreeMap<StoreName, String>> {
+        self.0.out_of_reach.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Their names.
+impl fmt::Display for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.names().map(StoreName::as_str).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+/// Whether a name is fit for a store: it stands in files and on command lines.
+fn check_name(name: &StoreName) -> Result<(), StoreError> {
+    let text = name.as_str();
+    let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    match !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(fit) {
+        true => Ok(()),
+        false => Err(StoreError::BadName(text.to_owned())),
+    }
+}
+
+/// Looks whether a store is there. The local one is made when it is first needed; any other must be there before, since
+/// a folder that is missing may be a disk that is not mounted, and what is written beside it would be lost to it.
+pub(crate) async fn look_for(name: &StoreName, fs: &dyn SessionFs) -> Result<(), FsError> {
+    match fs.stat("").await {
+        Ok(stat) if stat.kind == Kind::Folder => Ok(()),
+        Ok(_) => Err(FsError::NotADirectory { path: fs.location("").unwrap_or_default() }),
+        Err(FsError::NotFound { .. }) if name.is_local() => Ok(()),
+        Err(FsError::NotFound { .. }) => Err(FsError::NotFound { path: fs.location("").unwrap_or_default() }),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_has_one_name_and_a_name_that_fits() {
+        let stores = || Stores::new(Arc::new(MemoryFs::default()));
+        let fs = || Arc::new(MemoryFs::default());
+        for bad in ["", "a b", "../x", "a.b", &"x".repeat(65)] {
+            assert_eq!(stores().with(&bad.into(), fs()).unwrap_err(), StoreError::BadName(bad.to_owned()));
+        }
+        for taken in ["local", "memory"] {
+            assert_eq!(stores().with(&taken.into(), fs()).unwrap_err(), StoreError::Twice(taken.into()));
+        }
+        let three = stores().with(&"disk-2".into(), fs()).unwrap();
+        assert_eq!(three.to_string(), "disk-2, local, memory");
+        assert_eq!(three.default_name(), StoreName::default());
+        let known = three.to_string();
+        assert_eq!(three.with_default(&"x".into()).unwrap_err(), StoreError::Unknown { name: "x".into(), known });
+    }
+}

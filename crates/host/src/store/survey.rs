@@ -1,0 +1,260 @@
+//! Which sessions lie in which store, and finishing or undoing what was cut off between two of them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use grove_core::{SessionId, StoreName};
+use grove_fs::{FsError, SessionFs, copy};
+
+use super::moving::{self, Move};
+use super::paths;
+use super::session_file::{self, LoadError, SessionFile};
+use super::stores::{Lasting, Stores, look_for};
+
+/// The last move of a session that the journal tells of.
+#[derive(Clone, Debug)]
+pub(crate) struct Moved {
+    pub(crate) seq: u64,
+    pub(crate) to: StoreName,
+}
+
+/// What the stores hold.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// The file of each session, from the store that it belongs to.
+    pub(crate) files: Vec<SessionFile>,
+    /// Sessions that went with the host, or that belong to a store which is not there any more.
+    pub(crate) gone: HashSet<SessionId>,
+    /// Sessions that belong to a store which cannot be reached: the journal keeps what it has of them.
+    pub(crate) held: HashSet<SessionId>,
+    /// Sessions whose last move led to a store that ended with the host, and which are back where they were.
+    pub(crate) stayed: HashSet<SessionId>,
+    /// What is wrong, in words.
+    pub(crate) damage: Vec<String>,
+}
+
+/// A session's file, and the store in which it was found.
+struct FoundFile {
+    store: StoreName,
+    file: SessionFile,
+}
+
+/// What was found under one id.
+#[derive(Default)]
+struct Candidates {
+    /// Files that were written for the store in which they lie.
+    own: Vec<FoundFile>,
+    /// Files in folders that are copies under way.
+    copies: Vec<FoundFile>,
+}
+
+/// Looks into every store that is kept. Without the local one there is no host; any other costs its own sessions.
+pub(crate) async fn survey(stores: &Stores, moves: &HashMap<SessionId, Moved>) -> Result<Survey, FsError> {
+    let mut survey = Survey::default();
+    let mut found: BTreeMap<SessionId, Candidates> = BTreeMap::new();
+    for (name, fs) in stores.kept() {
+        match list(name, fs.as_ref()).await {
+            Ok(names) => survey.look_into(name, fs.as_ref(), names, &mut found).await,
+            Err(error) if name.is_local() => return Err(error),
+            Err(error) => {
+                let reason = error.to_string();
+                survey.damage.push(format!("the store {name} cannot be reached, and its sessions with it: {reason}"));
+                stores.lost(name, reason);
+            }
+        }
+    }
+    for (id, moved) in moves {
+        found.entry(id.clone()).or_default();
+        let is_kept = stores.lasting(&moved.to) == Some(Lasting::Kept);
+        if is_kept && stores.is_lost(&moved.to) {
+            survey.held.insert(id.clone());
+        }
+    }
+    for (id, candidates) in found {
+        survey.choose(stores, &id, candidates, moves.get(&id)).await;
+    }
+    Ok(survey)
+}
+
+async fn list(name: &StoreName, fs: &dyn SessionFs) -> Result<Vec<String>, FsError> {
+    look_for(name, fs).await?;
+    match fs.readdir("").await {
+        Err(FsError::NotFound { .. }) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+impl Survey {
+    async fn look_into(
+        &mut self,
+        store: &StoreName,
+        fs: &dyn SessionFs,
+        names: Vec<String>,
+        found: &mut BTreeMap<SessionId, Candidates>,
+    ) {
+        for name in names {
+            if paths::is_moved_away(&name) {
+                // Somebody was killed while removing it.
+                if let Err(error) = moving::remove_put_away(fs, &name).await {
+                    self.damage.push(format!("{name}, which lies elsewhere by now, cannot be removed: {error}"));
+                }
+                continue;
+            }
+            if paths::is_set_aside(&name) {
+                continue;
+            }
+            let id = SessionId::from(name.as_str());
+            match session_file::read(fs, &id).await {
+                Ok(file) if file.backend() == store => {
+                    found.entry(id).or_default().own.push(FoundFile { store: store.clone(), file });
+                }
+                Ok(file) if is_copy(fs, &id).await => {
+                    found.entry(id).or_default().copies.push(FoundFile { store: store.clone(), file });
+                }
+                Ok(file) => {
+                    let other = file.backend();
+                    self.damage.push(format!(
+                        "session {id} in the store {store} was written for the store {other}: it is left alone"
+                    ));
+                }
+                // A session that has not come to rest yet is in the journal alone.
+                Err(LoadError::Fs(FsError::NotFound { .. } | FsError::NotADirectory { .. })) => {
+                    if is_copy(fs, &id).await {
+                        self.undo(fs, &id).await;
+                    }
+                }
+                Err(error) => self.damage.push(format!("session {id}: {error}")),
+            }
+        }
+    }
+
+    /// Takes the one file that is the session, and finishes or undoes the rest.
+    async fn choose(&mut self, stores: &Stores, id: &SessionId, candidates: Candidates, moved: Option<&Moved>) {
+        let Candidates { mut own, mut copies } = candidates;
+        own.sort_by_key(|found| found.file.seq);
+        let mut chosen = own.pop();
+        let is_newer = |moved: &&Moved| chosen.as_ref().is_none_or(|chosen| moved.seq > chosen.file.seq);
+        if let Some(moved) = moved.filter(is_newer) {
+            match stores.lasting(&moved.to) {
+                Some(Lasting::Kept) if self.held.contains(id) => return,
+                Some(Lasting::Kept) => {
+                    let copy = copies.iter().position(|found| found.store == moved.to).map(|at| copies.swap_remove(at));
+                    match copy {
+                        Some(copy) => {
+                            own.extend(chosen.take());
+                            chosen = self.take_over(stores, id, copy).await;
+                        }
+                        None if chosen.is_some() => self.damage.push(format!(
+                            "session {id} went to the store {} and is not there: it is used where it was",
+                            moved.to
+                        )),
+                        None => {}
+                    }
+                }
+                // What was there is gone, but the old one is not.
+                Some(Lasting::WithHost) if chosen.is_some() => drop(self.stayed.insert(id.clone())),
+                Some(Lasting::WithHost) => drop(self.gone.insert(id.clone())),
+                None => {
+                    self.belongs_elsewhere(id, &moved.to);
+                    return;
+                }
+            }
+        }
+        let Some(chosen) = chosen else {
+            for copy in copies {
+                self.undo_in(stores, &copy.store, id).await;
+            }
+            return;
+        };
+        // One that was disposed may have had the same id once: its folder stays.
+        own.retain(|other| !other.file.disposed);
+        for other in &own {
+            self.settle(stores, id, &chosen.store, other).await;
+        }
+        for copy in copies {
+            self.undo_in(stores, &copy.store, id).await;
+        }
+        // Its note may be all that was left to do.
+        let may_be_copy = moved.is_some() || stores.kept().count() > 1;
+        if let Ok(fs) = stores.get(&chosen.store)
+            && (may_be_copy && own.is_empty())
+            && is_copy(fs.as_ref(), id).await
+            && let Err(error) = copy::settle(fs.as_ref(), &paths::folder(id)).await
+        {
+            self.damage.push(format!("session {id}: {error}"));
+        }
+        self.files.push(chosen.file);
+    }
+
+    /// A copy that the journal says is the session becomes it.
+    async fn take_over(&mut self, stores: &Stores, id: &SessionId, copy: FoundFile) -> Option<FoundFile> {
+        let FoundFile { store, file } = copy;
+        let file = file.in_store(store.clone());
+        let saved = match stores.get(&store) {
+            Ok(fs) => session_file::save(fs.as_ref(), &file).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = saved {
+            self.damage.push(format!("session {id} is in the store {store} now, which cannot be said there: {error}"));
+            self.held.insert(id.clone());
+            return None;
+        }
+        Some(FoundFile { store, file })
+    }
+
+    /// What lies elsewhere under the id of a session: what a move left behind goes, anything else stays.
+    async fn settle(&mut self, stores: &Stores, id: &SessionId, chosen: &StoreName, other: &FoundFile) {
+        let (Ok(to), Ok(from)) = (stores.get(chosen), stores.get(&other.store)) else { return };
+        if is_copy(to.as_ref(), id).await {
+            let left = Move { session: id, from: from.as_ref(), to: to.as_ref() };
+            if let Err(error) = left.finish().await {
+                self.damage.push(format!("session {id} went to the store {chosen}, and is not removed here: {error}"));
+            }
+        } else {
+            let first = &other.store;
+            self.damage
+                .push(format!("session {id} is in two stores, {first} and {chosen}: the one in {chosen} is used"));
+        }
+    }
+
+    fn belongs_elsewhere(&mut self, id: &SessionId, store: &StoreName) {
+        self.damage
+            .push(format!("session {id} lies in the store {store}, which is not configured: add it to grove.toml"));
+        self.gone.insert(id.clone());
+    }
+
+    /// Where a session that the journal alone tells of was to lie: whether there is anything to make of it.
+    pub(crate) fn judge(&mut self, stores: &Stores, id: &SessionId, store: &StoreName) {
+        match stores.lasting(store) {
+            Some(Lasting::Kept) if stores.is_lost(store) => drop(self.held.insert(id.clone())),
+            Some(Lasting::Kept) => {
+                self.gone.remove(id);
+                self.held.remove(id);
+            }
+            Some(Lasting::WithHost) => drop(self.gone.insert(id.clone())),
+            None => self.belongs_elsewhere(id, store),
+        }
+    }
+
+    /// Whether nothing is made of what the journal tells of a session.
+    pub(crate) fn is_left_out(&self, id: &SessionId) -> bool {
+        self.gone.contains(id) || self.held.contains(id)
+    }
+
+    async fn undo_in(&mut self, stores: &Stores, store: &StoreName, id: &SessionId) {
+        if let Ok(fs) = stores.get(store) {
+            self.undo(fs.as_ref(), id).await;
+        }
+    }
+
+    /// Removes a copy that never became the session.
+    async fn undo(&mut self, fs: &dyn SessionFs, id: &SessionId) {
+        if let Err(error) = moving::discard(fs, id).await {
+            self.damage.push(format!("a copy of session {id} that was given up cannot be removed: {error}"));
+        }
+    }
+}
+
+/// Whether a folder is a copy of a session that was to go there. What cannot be told is none: it is left alone.
+async fn is_copy(fs: &dyn SessionFs, id: &SessionId) -> bool {
+    copy::is_move(fs, &paths::folder(id)).await.unwrap_or(false)
+}
