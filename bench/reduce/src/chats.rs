@@ -8,8 +8,8 @@ use ahp_types::state::{ChatState, MarkdownResponsePart, Message, MessageKind, Me
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use grove_core::{
-    Change, ChatEvent, ChatId, Delivery, Event, NewSession, Part, PartId, Session, SessionId, State, TextPart,
-    Timestamp, TurnId,
+    Change, ChatEvent, ChatId, Delivery, Event, NewSession, Part, PartId, Session, SessionId, State, StoreName,
+    TextPart, Timestamp, TurnId,
 };
 use serde_json::json;
 
@@ -60,6 +60,7 @@ fn grove(case: Case) -> Result<usize> {
         model: None,
         working_directories: Vec::new(),
         config: None,
+        store: StoreName::default(),
     };
     let mut state = State::default();
     state.sessions.insert(session.clone(), Session::new(&new, Timestamp(1)));

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::LocalFs;
 use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Env, FileJournal, Host, recover};
+use grove_host::{Config, Env, FileJournal, Host, Stores, recover};
 use grove_testkit::ahp::Client;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -217,9 +217,9 @@ pub(crate) fn run(data: &Path) -> Result<()> {
 
 async fn serve(data: PathBuf) -> Result<()> {
     let config = Config::default();
-    let env = Env { sessions: Arc::new(LocalFs::new(data.join("sessions"))), ..Env::in_memory() };
+    let env = Env { stores: Stores::new(Arc::new(LocalFs::new(data.join("sessions")))), ..Env::in_memory() };
     let (journal, contents) = FileJournal::open(&data.join("journal"))?;
-    let recovered = recover(contents, env.sessions.as_ref(), &config.limits).await?;
+    let recovered = recover(contents, &env.stores, &config.limits).await?;
     ensure!(recovered.damage.is_empty(), "{:?}", recovered.damage);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -27,6 +27,7 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
         model: None,
         working_directories: Vec::new(),
         config: None,
+        store: StoreName::default(),
     };
     let session = Session::new(&new, Timestamp(1_767_322_800_000));
     let mut out = BufWriter::with_capacity(1 << 20, File::create(folder.join("events.jsonl"))?);
@@ -39,7 +40,8 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
         if count >= entries && length >= bytes {
             break;
         }
-        let origin = Origin { session: &session.id, provider: &session.provider, model: None, spent: None };
+        let origin =
+            Origin { session: &session.id, provider: &session.provider, model: None, spent: None, seen_end: None };
         let lines = turn_lines(&turn(number), origin, parent.as_deref(), &|id| ids.contains(id));
         for line in lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let entry: serde_json::Value = serde_json::from_slice(line)?;

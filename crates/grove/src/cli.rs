@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod tree;
+mod workspace;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -9,10 +10,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Durability;
-use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, TREE_HELP};
+use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, TREE_HELP};
 pub(crate) use tree::{
-    BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, TreeArgs, TreeFilter, TreeOfArgs,
+    BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, MigrateArgs, TreeArgs, TreeFilter, TreeOfArgs,
 };
+use workspace::{CHECKPOINTS_HELP, FILES_HELP, PLAN_HELP};
+pub(crate) use workspace::{CheckpointsArgs, FilesAction, FilesArgs, PlanArgs};
 
 /// A host for coding-agent sessions: one process owns them, any number of clients see them live and act on them.
 ///
@@ -140,12 +143,27 @@ pub(crate) enum Command {
     /// Make a new session with everything that a session has
     #[command(after_help = FORK_HELP)]
     Fork(ForkArgs),
+    /// Move a session to another store: it stays the same session, under the same id
+    ///
+    /// Everything of it is copied and compared byte for byte before the old folder is removed. Refused while a turn
+    /// runs. `grove config show` lists the stores.
+    #[command(after_help = MIGRATE_HELP)]
+    Migrate(MigrateArgs),
     /// Bring what came of another branch of a session to where one is, as a summary
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
     /// Put a summary in place of the older part of a conversation, so that there is room for more
     #[command(after_help = COMPACT_HELP)]
     Compact(CompactArgs),
+    /// Print the plan of a session, or change it
+    #[command(after_help = PLAN_HELP)]
+    Plan(PlanArgs),
+    /// List the files of a session, print one, or change them
+    #[command(after_help = FILES_HELP)]
+    Files(FilesArgs),
+    /// List the checkpoints of a session, or print one
+    #[command(after_help = CHECKPOINTS_HELP)]
+    Checkpoints(CheckpointsArgs),
     /// Remove sessions for good
     Rm(RmArgs),
     /// List the agents that sessions can be started with: what is installed, how to install the rest, and their models
@@ -244,6 +262,9 @@ pub(crate) struct RunArgs {
     /// The folder that the agent works in [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// The store that the session is to lie in; `memory` is gone with the host [default: `store`]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
     /// Give every permission without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
@@ -576,6 +597,9 @@ pub(crate) struct ServeArgs {
     /// After how many seconds without a turn an agent's process is stopped; it is brought back when needed [default: 600]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) agent_idle: Option<u64>,
+    /// Above how many bytes output for agents, and what is pasted or attached, goes to files [default: 65536]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) spill_bytes: Option<NonZeroUsize>,
     /// How full a model's window is when its conversation is compacted, in percent; 0 is never [default: 85]
     ///
     /// Agents that mind their window themselves, as those that speak ACP do, are left alone.
@@ -584,4 +608,10 @@ pub(crate) struct ServeArgs {
     /// How many tokens of a conversation stay as they are when it is compacted [default: 20000]
     #[arg(long, value_name = "TOKENS")]
     pub(crate) compact_keep: Option<u64>,
+    /// The store of new sessions: local, memory, or a [stores.NAME] of grove.toml [default: local]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+    /// A folder for the logs of new sessions, each in a folder of its own there; goes before --store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) log_dir: Option<PathBuf>,
 }

@@ -113,6 +113,24 @@ pub(crate) fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.join("host.log")
 }
 
+/// The stores that a data folder has had, as they were written.
+pub(crate) fn read_stores(data_dir: &Path) -> Result<Option<String>> {
+    let path = stores_path(data_dir);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+pub(crate) fn write_stores(data_dir: &Path, text: &str) -> Result<()> {
+    write_private(&stores_path(data_dir), text)
+}
+
+fn stores_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("stores.json")
+}
+
 /// Where agents' shims have their folders.
 pub(crate) fn agents_path(data_dir: &Path) -> PathBuf {
     data_dir.join("agents")

@@ -2,7 +2,7 @@
 //!
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
 //! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, [`hooks`] who
-//! is asked before sessions' trees change, and each module of [`commands`] does one command.
+//! is asked before sessions' trees change, [`stores`] where sessions lie, and each module of [`commands`] does one command.
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
@@ -21,6 +21,7 @@ mod hooks;
 mod page;
 mod settings;
 mod show;
+mod stores;
 mod talk;
 
 use std::process::ExitCode;
@@ -59,8 +60,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Label(args) => commands::tree::label(&common, &args),
         Command::Branch(args) => commands::tree::branch(&common, &args),
         Command::Fork(args) => commands::tree::fork(&common, &args),
+        Command::Migrate(args) => commands::tree::migrate(&common, &args),
         Command::Merge(args) => commands::tree::merge(&common, &args),
         Command::Compact(args) => commands::tree::compact(&common, &args),
+        Command::Plan(args) => commands::workspace::plan(&common, &args),
+        Command::Files(args) => commands::workspace::files(&common, &args),
+        Command::Checkpoints(args) => commands::workspace::checkpoints(&common, &args),
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),

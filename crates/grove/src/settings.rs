@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use etcetera::BaseStrategy;
+use grove_core::StoreName;
 use serde::Serialize;
 
 use crate::agents::{Configured, configured};
 use crate::cli::{Common, ServeArgs};
 use crate::hooks::{self, ConfiguredHook};
+use crate::stores::{self, ConfiguredStore};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -76,6 +78,8 @@ const IDLE_EXIT: u64 = 600;
 const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// After how many seconds without a turn an agent's process is stopped.
 const AGENT_IDLE: u64 = 600;
+/// Above how many bytes output and messages go to files.
+const SPILL_BYTES: NonZeroUsize = NonZeroUsize::MIN.saturating_add((64 << 10) - 1);
 /// The agent of sessions that name none. It needs no model and no account, so it is there for everybody.
 const DEFAULT_AGENT: &str = "scripted";
 
@@ -99,10 +103,18 @@ pub(crate) struct Settings {
     pub(crate) max_agents: Setting<NonZeroUsize>,
     /// Seconds.
     pub(crate) agent_idle: Setting<u64>,
+    pub(crate) spill_bytes: Setting<NonZeroUsize>,
     /// Percent of the model's window; 0 is never.
     pub(crate) compact_at: Setting<u8>,
     /// Tokens.
     pub(crate) compact_keep: Setting<u64>,
+    /// The store of sessions that name none.
+    pub(crate) store: Setting<String>,
+    /// A folder for the logs of new sessions, which goes before `store`.
+    pub(crate) log_dir: Setting<Option<PathBuf>>,
+    /// Folders that sessions can lie in.
+    #[serde(serialize_with = "names")]
+    pub(crate) stores: Setting<BTreeMap<String, ConfiguredStore>>,
     /// Programs that are asked before sessions' trees change, and told.
     #[serde(serialize_with = "names")]
     pub(crate) hooks: Setting<BTreeMap<String, ConfiguredHook>>,
@@ -147,8 +159,12 @@ impl Settings {
             default_agent: layers.one("default-agent", serve.default_agent.clone(), || DEFAULT_AGENT.to_owned())?,
             max_agents: layers.one("max-agents", serve.max_agents, || MAX_AGENTS)?,
             agent_idle: layers.one("agent-idle", serve.agent_idle, || AGENT_IDLE)?,
+            spill_bytes: layers.one("spill-bytes", serve.spill_bytes, || SPILL_BYTES)?,
             compact_at: layers.one("compact-at", serve.compact_at, || compaction.at_percent)?,
             compact_keep: layers.one("compact-keep", serve.compact_keep, || compaction.keep_tokens)?,
+            store: layers.one("store", serve.store.clone(), || StoreName::LOCAL.to_owned())?,
+            log_dir: layers.optional("log-dir", serve.log_dir.clone())?,
+            stores: layers.stores()?,
             hooks: layers.hooks()?,
             agents: layers.agents()?,
             data_dir,
@@ -189,8 +205,12 @@ const KEYS: &[&str] = &[
     "default-agent",
     "max-agents",
     "agent-idle",
+    "spill-bytes",
     "compact-at",
     "compact-keep",
+    "store",
+    "log-dir",
+    "stores",
     "hooks",
     "agents",
 ];
@@ -232,6 +252,12 @@ impl Layers {
         }
     }
 
+    /// A folder that need not be set.
+    fn optional(&self, key: &str, flag: Option<PathBuf>) -> Result<Setting<Option<PathBuf>>> {
+        let Setting { value, source } = self.one(key, flag, PathBuf::new)?;
+        Ok(Setting { value: Some(value).filter(|value| value != Path::new("")), source })
+    }
+
     /// A setting that is a list of folders. In the environment they are separated as in PATH.
     fn paths(
         &self,
@@ -262,6 +288,13 @@ impl Layers {
     /// What the file says of hooks. No flag and no variable does.
     fn hooks(&self) -> Result<Setting<BTreeMap<String, ConfiguredHook>>> {
         let value = hooks::read(&self.file, self.values.get("hooks"))?;
+        let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
+        Ok(Setting { value, source })
+    }
+
+    /// What the file says of stores. No flag and no variable does.
+    fn stores(&self) -> Result<Setting<BTreeMap<String, ConfiguredStore>>> {
+        let value = stores::read(&self.file, self.values.get("stores"))?;
         let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
         Ok(Setting { value, source })
     }

@@ -12,7 +12,7 @@ use grove_agents::scripted::ScriptedAgent;
 use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options, Subscription, V1};
 use grove_fs::MemoryFs;
 use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stream, Sync, Task, recover};
+use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stores, Stream, Sync, Task, recover};
 use grove_wire::v1::{self, SessionChange, SessionState, UserMessage};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
@@ -187,9 +187,10 @@ impl TestHost {
 
     async fn recovered(front: Arc<Front>, config: Config, journal: MemoryJournal, sessions: MemoryFs) -> Self {
         let tasks = Tasks::default();
-        let env = Env { spawn: Arc::new(tasks.clone()), sessions: Arc::new(sessions.clone()), ..Env::in_memory() };
+        let stores = Stores::new(Arc::new(sessions.clone()));
+        let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = Contents::from_bytes(&journal.0.lock().unwrap());
-        let recovered = recover(contents, &sessions, &config.limits).await.unwrap();
+        let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
         let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent)];
         let host = Host::start(env, config, agents, Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();

@@ -42,10 +42,22 @@ before it, and the message is printed, ready to be sent there, as it was or chan
 
 Exit codes: 8 there is no such session or entry; see `grove --help` for the others.";
 
+pub(super) const MIGRATE_HELP: &str = "\
+Examples:
+  grove migrate 1f0c --to archive
+  grove migrate 1f0c --to local --json
+
+Stores are `local` (the data folder), `memory` (gone with the host), and what grove.toml names:
+  [stores.archive]
+  folder = \"/mnt/archive/sessions\"
+
+Exit codes: 8 there is no such session; see `grove --help` for the others.";
+
 pub(super) const FORK_HELP: &str = "\
 Examples:
   grove fork 1f0c
   grove fork 1f0c --title \"The other way\"
+  grove fork 1f0c --to memory
   grove attach $(grove fork 1f0c --json | jq -r .session)
 
 The new session has everything that the old one has, with all branches and labels, and is at the same place in it. From
@@ -201,11 +213,28 @@ pub(crate) struct ForkArgs {
     /// What the new one is called [default: as the old one, with "(fork)" behind it]
     #[arg(long, value_name = "TITLE")]
     pub(crate) title: Option<String>,
+    /// The store that the new one is to lie in [default: where the old one lies]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: Option<String>,
     /// Print one JSON object: {"session":…}
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) of: TreeOfArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// The session's id, the beginning of it, or its URI
+    pub(crate) session: String,
+    /// The store that it is to lie in
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: String,
+    /// Print one JSON object: {"session":…,"store":…,"files":…,"bytes":…}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 }
 
 #[derive(Debug, Args)]

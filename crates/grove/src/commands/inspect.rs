@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::{Failure, say};
 use crate::cli::{Common, InspectArgs, RulesName, ServeArgs};
 use crate::settings::Settings;
+use crate::stores;
 
 pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
     let rules = match args.rules {
@@ -37,12 +38,11 @@ pub(crate) fn find(common: &Common, name: &str) -> Result<PathBuf, Failure> {
     if path.is_file() {
         return Ok(path);
     }
-    let not_there = || anyhow!("{name} is no file, and no session of that id has a log in the data folder");
+    let not_there = || anyhow!("{name} is no file, and no session of that id has a log in any store");
     // What is fit to be a session's id cannot lead anywhere else.
     let id = SessionUri::from(format!("session:/{name}")).id().ok_or_else(not_there)?;
     let settings = Settings::load(common, &ServeArgs::default())?;
-    let log = settings.data_dir.value.join("session-state").join(id.as_str()).join("events.jsonl");
-    if log.is_file() { Ok(log) } else { Err(not_there().into()) }
+    stores::find_log(&settings, &id).map_err(|why| anyhow!(why).into())
 }
 
 /// Reads a log. Nothing that these commands do changes it.

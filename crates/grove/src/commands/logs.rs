@@ -18,6 +18,7 @@ use crate::connect::{Reach, choose, find_session, id_of};
 use crate::data_folder;
 use crate::settings::Settings;
 use crate::show::style::harmless;
+use crate::stores::{self, StoreFolder};
 
 /// How much of a file is printed at most. No shim keeps more.
 const MOST_BYTES: u64 = 16 << 20;
@@ -98,15 +99,18 @@ fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId,
 
 /// The sessions that have a folder, named as a host would.
 fn in_folders(settings: &Settings) -> Result<Vec<String>, Failure> {
-    let folder = settings.data_dir.value.join("session-state");
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).with_context(|| format!("{} cannot be read", folder.display()))?,
-    };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    // A name with a `~` is a folder that was set aside.
-    Ok(names.filter(|name| !name.contains('~')).map(|name| format!("session:/{name}")).collect())
+    let mut found = Vec::new();
+    for StoreFolder { folder, .. } in stores::folders(settings) {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error).with_context(|| format!("{} cannot be read", folder.display()))?,
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // A name with a `~` is a folder that was set aside.
+        found.extend(names.filter(|name| !name.contains('~')).map(|name| format!("session:/{name}")));
+    }
+    Ok(found)
 }
 
 /// Prints what an agent said, without what would steer the terminal. Says whether anybody still reads.

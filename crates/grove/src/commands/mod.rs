@@ -20,6 +20,7 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tree;
+pub(crate) mod workspace;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

@@ -46,10 +46,14 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: &Path) -> Result<(AnyTalk,
             let create = ahp::CreateSessionParams {
                 channel: uri.clone(),
                 working_directories: Some(vec![folder]),
+                config: args.store.as_deref().map(in_store),
                 ..ahp::CreateSessionParams::default()
             };
             client.request(create).await?;
             Ok((AnyTalk::Ahp(talk::ahp::Conversation::join(&client, &uri).await?), arriving))
+        }
+        Protocol::V1 if args.store.is_some() => {
+            Err(anyhow!("version 1 knows no stores: leave out --protocol v1, or --store").into())
         }
         Protocol::V1 => {
             let (log, arriving) = output(output_wanted, Envelopes::V1);
@@ -69,6 +73,11 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: &Path) -> Result<(AnyTalk,
             Ok((AnyTalk::V1(talk::v1::Conversation::join(&client, &uri).await?), arriving))
         }
     }
+}
+
+/// The settings of a session that is to lie in a store.
+fn in_store(store: &str) -> serde_json::Map<String, serde_json::Value> {
+    [(grove_host::STORE_SETTING.to_owned(), store.into())].into_iter().collect()
 }
 
 /// A prompt as it was given, or what stdin says.

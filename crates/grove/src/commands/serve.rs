@@ -1,12 +1,11 @@
 //! `grove serve`
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use grove_core::{ChatId, ProviderId, SessionId, State};
-use grove_fs::LocalFs;
+use grove_fs::temp_files::Fate;
 use grove_host::server::{self, Access};
 use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Stopped, recover};
 use grove_work::Roots;
@@ -21,7 +20,10 @@ use crate::endpoint::Endpoint;
 use crate::hooks;
 use crate::page::page;
 use crate::settings::{Settings, Source};
+use crate::stores;
 
+/// The variable that keeps temporary files when it is `true`.
+const KEEP_TEMP_FILES: &str = "GROVE_KEEP_TEMP_FILES";
 /// How long connections may take to hear that the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -47,7 +49,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         .await
         .with_context(|| format!("{} cannot be listened on", settings.listen.value))?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let env = Env { sessions: Arc::new(LocalFs::new(folder.path().join("session-state"))), ..Env::in_memory() };
+    let env = Env { stores: stores::open(settings)?, ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
 
     let mut config = config(settings);
@@ -59,7 +61,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     }
     let frame_log = config.frame_log.clone();
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
-    let recovered = recover(contents, env.sessions.as_ref(), &config.limits).await?;
+    let recovered = recover(contents, &env.stores, &config.limits).await?;
     for damage in &recovered.damage {
         tracing::warn!(%damage, "something cannot be read; the rest is there");
     }
@@ -160,12 +162,14 @@ fn idle_exit(settings: &Settings, args: &ServeArgs) -> Option<Duration> {
 
 fn config(settings: &Settings) -> Config {
     // The file may lie anywhere, beside other things: it is private, its folder only where that is Grove's own.
-    let private = vec![settings.data_dir.value.clone(), settings.config_dir.clone(), settings.config_file.clone()];
+    let mut private = vec![settings.data_dir.value.clone(), settings.config_dir.clone(), settings.config_file.clone()];
+    private.extend(stores::folders(settings).into_iter().map(|store| store.folder));
     Config {
         limits: Limits {
             replay_actions: settings.replay_actions.value,
             replay_bytes: settings.replay_bytes.value,
             turn_silence: Duration::from_secs(settings.turn_silence.value),
+            spill_bytes: settings.spill_bytes.value.get(),
             ..Limits::default()
         },
         folders: Folders {
@@ -178,8 +182,17 @@ fn config(settings: &Settings) -> Config {
         },
         durability: settings.durability.value.into(),
         compaction: Compaction { at_percent: settings.compact_at.value, keep_tokens: settings.compact_keep.value },
+        temp_files: temp_files(),
         default_agent: Some(ProviderId::from(settings.default_agent.value.as_str())),
         ..Config::default()
+    }
+}
+
+/// Temporary files go with their sessions, unless somebody wants to look at them.
+fn temp_files() -> Fate {
+    match std::env::var_os(KEEP_TEMP_FILES).is_some_and(|value| value == "true") {
+        true => Fate::Kept,
+        false => Fate::Removed,
     }
 }
 

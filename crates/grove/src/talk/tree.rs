@@ -2,9 +2,11 @@
 
 use anyhow::anyhow;
 use grove_client::{Ahp, Client, RequestError, V1};
+use grove_wire::ahp::error_code;
 use grove_wire::x_grove::{
     AbortResult, BranchParams, CompactParams, CompactResult, ForkParams, LabelParams, LabelResult, MergeParams,
-    MergeResult, Method, NavigateParams, NavigateResult, NewSessionResult, TreeParams, TreeResult, TreeRow,
+    MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult, TreeParams,
+    TreeResult, TreeRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,25 +43,31 @@ struct About<'a, P> {
 impl Tree {
     /// Connects, and finds the session and chat that somebody means.
     pub(crate) async fn find(reach: &Reach, session: &str, args: &TreeOfArgs) -> Result<Self, Failure> {
-        match args.connect.protocol {
+        let mut tree = match (args.connect.protocol, &args.chat) {
+            (Protocol::V1, Some(_)) => {
+                return Err(anyhow!("version 1 knows the main chat alone: leave out --protocol v1").into());
+            }
+            (protocol, _) => Self::of_session(reach, session, protocol).await?,
+        };
+        if let (AnyClient::Ahp(client), Some(chat)) = (&tree.client, args.chat.as_deref()) {
+            tree.channel = find_chat(client, &tree.session, chat).await?;
+        }
+        Ok(tree)
+    }
+
+    /// Connects, and finds the session that somebody means.
+    pub(crate) async fn of_session(reach: &Reach, session: &str, protocol: Protocol) -> Result<Self, Failure> {
+        let (session, client) = match protocol {
             Protocol::Ahp => {
                 let client = reach.ahp(None).await?;
-                let session = find_session(&client, session).await?;
-                let channel = match args.chat.as_deref() {
-                    Some(chat) => find_chat(&client, &session, chat).await?,
-                    None => session.clone(),
-                };
-                Ok(Self { session, channel, client: AnyClient::Ahp(client) })
+                (find_session(&client, session).await?, AnyClient::Ahp(client))
             }
             Protocol::V1 => {
-                if args.chat.is_some() {
-                    return Err(anyhow!("version 1 knows the main chat alone: leave out --protocol v1").into());
-                }
                 let client = reach.v1(None).await?;
-                let session = find_session(&client, session).await?;
-                Ok(Self { channel: session.clone(), session, client: AnyClient::V1(client) })
+                (find_session(&client, session).await?, AnyClient::V1(client))
             }
-        }
+        };
+        Ok(Self { channel: session.clone(), session, client })
     }
 
     /// The URI of the session.
@@ -107,6 +115,11 @@ impl Tree {
         self.ask(Method::Fork, params).await
     }
 
+    /// Has the session lie in another store.
+    pub(crate) async fn migrate(&self, params: &MigrateParams) -> Result<MigrateResult, Failure> {
+        self.ask(Method::Migrate, params).await
+    }
+
     /// Brings what came of another branch here.
     pub(crate) async fn merge(&self, params: &MergeParams) -> Result<MergeResult, Failure> {
         self.ask(Method::Merge, params).await
@@ -122,7 +135,11 @@ impl Tree {
         self.ask(Method::Abort, &()).await
     }
 
-    async fn ask<R: DeserializeOwned>(&self, method: Method, params: &(impl Serialize + Sync)) -> Result<R, Failure> {
+    pub(crate) async fn ask<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<R, Failure> {
         let params = About { channel: &self.channel, params };
         let answer = match &self.client {
             AnyClient::Ahp(client) => client.request_raw(method.as_str(), &params).await,
@@ -130,6 +147,9 @@ impl Tree {
         };
         answer.map_err(|error| match error {
             // The host says what is the matter and what to do; how it was asked is no help.
+            RequestError::Refused { error, .. } if error.code == error_code::NOT_FOUND => {
+                Failure::NotFound(error.message)
+            }
             RequestError::Refused { error, .. } => anyhow!(error.message).into(),
             error => error.into(),
         })

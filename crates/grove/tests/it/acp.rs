@@ -9,6 +9,7 @@ mod quirks;
 mod restarts;
 mod settings;
 mod shows;
+mod spills;
 mod tree;
 
 use std::path::PathBuf;

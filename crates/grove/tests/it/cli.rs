@@ -146,8 +146,12 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-agent": default(json!("scripted")),
         "max-agents": default(json!(16)),
         "agent-idle": default(json!(600)),
+        "spill-bytes": default(json!(64 << 10)),
         "compact-at": default(json!(85)),
         "compact-keep": default(json!(20_000)),
+        "store": default(json!("local")),
+        "log-dir": default(json!(null)),
+        "stores": default(json!([])),
         "hooks": default(json!([])),
         "agents": default(json!([])),
     });
@@ -156,7 +160,9 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let file = place.write(
         "home/.config/grove/grove.toml",
         "replay-actions = 5\nlisten = \"127.0.0.1:4321\"\nturn-silence = 9\n\
-         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\ncompact-at = 70\n\
+         read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\ncompact-at = 70\nstore = \"work\"\n\
+         spill-bytes = 1000\n\
+         [stores.work]\nfolder = \"/w\"\n\
          [hooks.guard]\nevents = [\"session_tree\"]\ncommand = [\"guard\"]\n\
          [agents.mine]\ncommand = [\"mine\"]\nenv = { KEY = \"hunter2\" }\n",
     );
@@ -168,6 +174,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         ("GROVE_BROWSE_ROOTS", "/b:/c"),
         ("GROVE_DEFAULT_AGENT", "mine"),
         ("GROVE_AGENT_IDLE", "5"),
+        ("GROVE_LOG_DIR", "/l"),
     ];
     let shown = config(&place, &["--data-dir", "/f"], &variables);
     let expected = json!({
@@ -184,8 +191,12 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "default-agent": variable("GROVE_DEFAULT_AGENT", json!("mine")),
         "max-agents": from_file(json!(3)),
         "agent-idle": variable("GROVE_AGENT_IDLE", json!(5)),
+        "spill-bytes": from_file(json!(1_000)),
         "compact-at": from_file(json!(70)),
         "compact-keep": default(json!(20_000)),
+        "store": from_file(json!("work")),
+        "log-dir": variable("GROVE_LOG_DIR", json!("/l")),
+        "stores": from_file(json!(["work"])),
         "hooks": from_file(json!(["guard"])),
         "agents": from_file(json!(["mine"])),
     });
@@ -255,6 +266,7 @@ fn a_mistake_in_grove_toml_is_named_by_every_command() {
         ("browse-roots = [1]", &["browse-roots"]),
         ("listen = ", &["TOML"]),
         ("max-agents = 0", &["`0`", "max-agents"]),
+        ("spill-bytes = 0", &["`0`", "spill-bytes"]),
         ("[agents.mine]\nname = \"x\"", &["[agents.mine]", "command"]),
         ("[agents.claude]\nenvs = {}", &["[agents.claude]", "`envs`"]),
     ];
@@ -334,6 +346,7 @@ fn help_says_what_each_command_does() {
                 "--default-agent",
                 "--max-agents",
                 "--agent-idle",
+                "--spill-bytes",
                 "--compact-at",
                 "--compact-keep",
             ],

@@ -221,7 +221,7 @@ async fn a_session_that_is_gone_is_left_out_of_a_replay() {
 
 #[tokio::test]
 async fn what_nobody_was_subscribed_to_counts_in_the_replays_bytes_too() {
-    let host = Place::new().serve(&["--replay-bytes", "100000"]);
+    let host = Place::new().serve(&["--replay-bytes", "100000", "--spill-bytes", "8000000"]);
     let mut speaker = host.client("speaker").await;
     speaker.create_session(S).await.unwrap();
     let seen = host.connect("a").await.initialize(&[]).await.server_seq;

@@ -8,7 +8,7 @@ mod summaries;
 mod waiting;
 
 pub(crate) use going::goto;
-pub(crate) use sessions::{branch, fork};
+pub(crate) use sessions::{branch, fork, migrate};
 pub(crate) use summaries::{compact, merge};
 
 use grove_wire::x_grove::{LabelParams, TreeRow};

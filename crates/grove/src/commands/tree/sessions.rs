@@ -1,10 +1,10 @@
-//! `grove branch` and `grove fork`
+//! `grove branch`, `grove fork` and `grove migrate`
 
-use grove_wire::x_grove::{BranchParams, ForkParams};
+use grove_wire::x_grove::{BranchParams, ForkParams, MigrateParams};
 use serde_json::json;
 
-use super::{find, left_out, sending};
-use crate::cli::{BranchArgs, Common, ForkArgs};
+use super::{find, in_session, left_out, sending};
+use crate::cli::{BranchArgs, Common, ForkArgs, MigrateArgs};
 use crate::commands::{Failure, errand, say};
 use crate::connect::{Reach, id_of};
 use crate::talk::tree::Tree;
@@ -31,10 +31,27 @@ pub(crate) fn fork(common: &Common, args: &ForkArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.of.connect)?;
     errand()?.block_on(async {
         let tree = Tree::find(&reach, &args.session, &args.of).await?;
-        let made = tree.fork(&ForkParams { title: args.title.clone() }).await?;
+        let made = tree.fork(&ForkParams { title: args.title.clone(), store: args.to.clone() }).await?;
         match args.json {
             true => Ok(say(json!({"session": made.session}))?),
             false => Ok(say(format!("forked into session {}", id_of(&made.session)))?),
         }
+    })
+}
+
+pub(crate) fn migrate(common: &Common, args: &MigrateArgs) -> Result<(), Failure> {
+    let reach = Reach::new(common, &args.connect)?;
+    errand()?.block_on(async {
+        let tree = Tree::of_session(&reach, &args.session, args.connect.protocol).await?;
+        let done = tree.migrate(&MigrateParams { store: args.to.clone() }).await?;
+        if args.json {
+            return Ok(say(in_session(tree.session(), &done)?)?);
+        }
+        let (id, store) = (id_of(tree.session()), &done.store);
+        let said = match done.files {
+            0 => format!("session {id} lies in {store} already"),
+            files => format!("session {id} lies in {store} now: {files} files, {} bytes, all the same", done.bytes),
+        };
+        Ok(say(said)?)
     })
 }

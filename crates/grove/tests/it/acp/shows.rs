@@ -109,7 +109,8 @@ async fn changes_of_files_are_edits_whose_contents_can_be_fetched() {
 
 #[tokio::test]
 async fn a_large_output_is_shown_by_its_beginning_and_can_be_fetched() {
-    let stage = Stage::new(Character::default());
+    // The script is as large, and stays a message.
+    let stage = Stage::with(Character::default(), &["--spill-bytes", "1000000"]);
     let (mut client, chat) = stage.begin().await;
     let line = "a line of some length\n";
     let large = line.repeat(10_000);

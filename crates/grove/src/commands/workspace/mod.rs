@@ -1,0 +1,46 @@
+//! What a session has beside its conversation: its plan, its files, its checkpoints.
+
+mod checkpoints;
+mod files;
+mod plan;
+
+pub(crate) use checkpoints::run as checkpoints;
+pub(crate) use files::run as files;
+pub(crate) use plan::run as plan;
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::Failure;
+use crate::show::style::harmless;
+
+/// What a person named as a file: its bytes, or those of stdin. Of more than `most` bytes there is one more.
+fn read(file: &Path, most: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let most = most as u64 + 1;
+    let done = match file.as_os_str() == "-" {
+        true => io::stdin().lock().take(most).read_to_end(&mut bytes),
+        false => std::fs::File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+    };
+    done.with_context(|| format!("reading {}", file.display()))?;
+    Ok(bytes)
+}
+
+/// Prints what a session keeps, as it is: only a terminal is spared what it would take for commands.
+fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let done = match io::stdout().is_terminal() {
+        true => {
+            let text = harmless(&String::from_utf8_lossy(bytes));
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            write!(anstream::stdout().lock(), "{text}{end}")
+        }
+        false => io::stdout().lock().write_all(bytes),
+    };
+    match done.and_then(|()| io::stdout().lock().flush()) {
+        // A reader that went away is no failure.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => Ok(done?),
+    }
+}

@@ -1,0 +1,186 @@
+//! Where sessions lie: the folder of sessions in the data folder, memory, `log-dir`, and the tables `[stores.NAME]` of
+//! `grove.toml`.
+//!
+//! The data folder remembers which stores there were (`stores.json`), so that a session in one that is not configured any
+//! more can be told from one that never was.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use grove_core::{ChatId, Session, SessionId, StoreName};
+use grove_fs::LocalFs;
+use grove_host::{Former, Stores, paths};
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+use crate::data_folder;
+use crate::settings::Settings;
+
+/// The name of the store that `log-dir` is.
+const LOG_DIR: &str = "log-dir";
+/// How many stores are remembered; the one that was added first is forgotten.
+const MOST_REMEMBERED: usize = 256;
+
+/// One table `[stores.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConfiguredStore {
+    pub(crate) folder: PathBuf,
+}
+
+/// A store that is a folder on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoreFolder {
+    pub(crate) name: StoreName,
+    pub(crate) folder: PathBuf,
+}
+
+/// Reads what a file has under `stores`. Errors name the file, the store and the key.
+pub(crate) fn read(file: &Path, stores: Option<&Value>) -> Result<BTreeMap<String, ConfiguredStore>> {
+    let Some(stores) = stores else { return Ok(BTreeMap::new()) };
+    let file = file.display();
+    let stores = stores.as_table().ok_or_else(|| anyhow!("{file}: `stores` must be tables [stores.NAME]"))?;
+    let one = |(name, table): (&String, &Value)| match one(table) {
+        Ok(store) => Ok((name.clone(), store)),
+        Err(error) => Err(anyhow!("{file}: [stores.{name}] {error}")),
+    };
+    stores.iter().map(one).collect()
+}
+
+fn one(table: &Value) -> Result<ConfiguredStore> {
+    let table = table.as_table().ok_or_else(|| anyhow!("must be a table"))?;
+    if let Some(unknown) = table.keys().find(|key| *key != "folder") {
+        bail!("has no `{unknown}`; there is: folder");
+    }
+    let folder = table.get("folder").and_then(Value::as_str).filter(|folder| Path::new(folder).is_absolute());
+    match folder {
+        Some(folder) => Ok(ConfiguredStore { folder: folder.into() }),
+        None => bail!("folder must be a whole path: folder = \"/path/to/sessions\""),
+    }
+}
+
+/// The stores that are folders, the local one first.
+pub(crate) fn folders(settings: &Settings) -> Vec<StoreFolder> {
+    let local = StoreFolder { name: StoreName::default(), folder: paths::root(&settings.data_dir.value) };
+    let log_dir = settings.log_dir.value.iter().map(|folder| StoreFolder {
+        name: LOG_DIR.into(),
+        folder: std::path::absolute(folder).unwrap_or_else(|_| folder.clone()),
+    });
+    let configured = settings.stores.value.iter();
+    let configured = configured
+        .map(|(name, store)| StoreFolder { name: StoreName::from(name.as_str()), folder: store.folder.clone() });
+    std::iter::once(local).chain(log_dir).chain(configured).collect()
+}
+
+/// Opens the stores of a host, and remembers them. The data folder is ours.
+pub(crate) fn open(settings: &Settings) -> Result<Stores> {
+    let data_dir = &settings.data_dir.value;
+    let folders = folders(settings);
+    refuse_twice(&folders)?;
+    if let Some(log_dir) = folders.iter().find(|store| store.name.as_str() == LOG_DIR) {
+        // Whoever names a folder for logs wants it to be there.
+        let made = std::fs::create_dir_all(&log_dir.folder);
+        made.with_context(|| format!("{} cannot be made (log-dir)", log_dir.folder.display()))?;
+    }
+    let mut remembered = remembered(data_dir)?;
+    let is_current = |store: &StoreFolder| folders.contains(store);
+    let former = remembered
+        .iter()
+        .filter(|store| !is_current(store))
+        .map(|store| Former { name: store.name.clone(), fs: Arc::new(LocalFs::new(&store.folder)) });
+    let former = former.collect();
+    let before = remembered.len();
+    let new: Vec<_> = folders.iter().skip(1).filter(|store| !remembered.contains(store)).cloned().collect();
+    remembered.extend(new);
+    if remembered.len() > before {
+        let excess = remembered.len().saturating_sub(MOST_REMEMBERED);
+        remembered.drain(..excess);
+        data_folder::write_stores(data_dir, &serde_json::to_string_pretty(&remembered)?)?;
+    }
+    let mut stores = Stores::new(Arc::new(LocalFs::new(paths::root(data_dir)))).with_former(former);
+    for store in folders.iter().skip(1) {
+        stores = stores.with(&store.name, Arc::new(LocalFs::new(&store.folder)))?;
+    }
+    // A folder for logs goes before the store of new sessions; a session that names its store, before both.
+    let default = match &settings.log_dir.value {
+        Some(_) => StoreName::from(LOG_DIR),
+        None => StoreName::from(settings.store.value.as_str()),
+    };
+    let from = || format!("the store of new sessions, from {}", settings.store.source);
+    stores.with_default(&default).with_context(from)
+}
+
+/// A folder has one name: each session of it says which.
+fn refuse_twice(folders: &[StoreFolder]) -> Result<()> {
+    let place = |store: &StoreFolder| store.folder.canonicalize().unwrap_or_else(|_| store.folder.clone());
+    let mut seen: BTreeMap<PathBuf, &StoreName> = BTreeMap::new();
+    for store in folders {
+        if let Some(other) = seen.insert(place(store), &store.name) {
+            let (folder, name) = (store.folder.display(), &store.name);
+            bail!("{folder} is the folder of two stores, {other} and {name}: take one of them out of grove.toml");
+        }
+    }
+    Ok(())
+}
+
+/// The stores that a data folder had, without the local one.
+fn remembered(data_dir: &Path) -> Result<Vec<StoreFolder>> {
+    match data_folder::read_stores(data_dir)? {
+        Some(text) => serde_json::from_str(&text).context("stores.json in the data folder is damaged: remove it"),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The log of a session's main chat, wherever it lies; else why not, in words.
+pub(crate) fn find_log(settings: &Settings, id: &SessionId) -> Result<PathBuf, String> {
+    let log = paths::log(id, &ChatId::from(Session::MAIN_CHAT));
+    let folders = folders(settings);
+    if let Some(found) = folders.iter().map(|store| store.folder.join(&log)).find(|log| log.is_file()) {
+        return Ok(found);
+    }
+    let remembered = remembered(&settings.data_dir.value).unwrap_or_default();
+    let former = remembered.iter().filter(|store| !folders.contains(store));
+    for StoreFolder { name, folder } in former {
+        let found = folder.join(&log);
+        if found.is_file() {
+            let (file, folder) = (found.display(), folder.display());
+            return Err(format!(
+                "session {id} lies in the store {name} ({folder}), which is not configured any more: \
+                 add [stores.{name}] to {}, or name its file, {file}",
+                settings.config_file.display()
+            ));
+        }
+    }
+    Err(format!("{id} is no file, and no session of that id has a log in any store"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_in_the_file_is_a_folder_with_a_whole_path() {
+        let read = |text: &str| read(Path::new("grove.toml"), text.parse::<toml::Table>().unwrap().get("stores"));
+        let stores = read("[stores.work]\nfolder = '/srv/work'").unwrap();
+        assert_eq!(stores["work"], ConfiguredStore { folder: "/srv/work".into() });
+        for bad in [
+            "stores = 1",
+            "[stores]\nx = 1",
+            "[stores.x]",
+            "[stores.x]\nfolder = 'a'",
+            "[stores.x]\nfolder = '/a'\nb = 1",
+        ] {
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.starts_with("grove.toml: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_has_one_name() {
+        let store = |name: &str, folder: &str| StoreFolder { name: name.into(), folder: folder.into() };
+        refuse_twice(&[store("a", "/a"), store("b", "/b")]).unwrap();
+        let error = refuse_twice(&[store("a", "/a"), store("b", "/a")]).unwrap_err().to_string();
+        assert!(error.contains("two stores, a and b"), "{error}");
+    }
+}
