@@ -7,5 +7,7 @@ export default defineConfig({
   test: {
     include: ['tests/unit/**/*.test.ts'],
     environment: 'node',
+    // What counts is that it ends: on a machine that is busy, cases that are many take their time.
+    testTimeout: 60_000,
   },
 });
