@@ -404,6 +404,11 @@ async fn entries(seen: Option<Seen>, after: usize, limit: usize) -> Result<Entri
     Ok(Entries { lines, next, more: next < seen.index.len(), leaf: leaf_of(&seen.index) })
 }
 
+/// A line as it is; bytes that are no text are replaced.
+fn raw(line: &[u8]) -> Option<Box<RawValue>> {
+    RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok()
+}
+
 fn leaf_of(index: &Index) -> Option<String> {
     index.leaf().map(|leaf| index.id(leaf).into_owned())
 }
@@ -423,11 +428,10 @@ impl Seen {
 }
 
 impl Seen {
-    /// The lines of entries, as they are. Bytes that are no text are replaced.
+    /// The lines of entries.
     pub(crate) async fn lines(&self, entries: &[EntryNo]) -> Result<Vec<Box<RawValue>>, TreeError> {
         let lines = store::read_lines(self.fs.as_ref(), &self.path, &self.index, entries).await?;
-        let raw = |line: &Vec<u8>| RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok();
-        Ok(lines.iter().filter_map(raw).collect())
+        Ok(lines.iter().filter_map(|line| raw(line)).collect())
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::summing::{Asking, within};
 use super::undertaking::{Beginning, Found, Meanwhile};
-use super::{Done, NavigateWishes, Navigated, Seen, TreeAnswer, TreeError, answered, leaf_of};
+use super::{Done, NavigateWishes, Navigated, Seen, TreeAnswer, TreeError, answered, leaf_of, raw};
 use crate::hooks::{self, HookEvent, HookKind, HooksAt};
 use crate::sequencer::{Origin as Action, Stopped};
 use crate::session::{Attempted, SessionTask};
@@ -209,8 +209,7 @@ impl SessionTask {
             (None, Some(to)) => moves::branch(&index, to, new)?,
         };
         let summary_entry = summary.is_some().then(|| id.clone());
-        let line = plan.line.as_ref().filter(|_| summary.is_some());
-        let summary_line = line.and_then(|line| RawValue::from_string(String::from_utf8_lossy(line).into_owned()).ok());
+        let summary_line = plan.line.as_deref().filter(|_| summary.is_some()).and_then(raw);
         self.plan_into(chat, plan, &mut index, &mut entries)?;
         if let (Some(label), Some(target)) = (&preparation.label, preparation.target_id.as_deref()) {
             let id = self.new_entry_id(&index);

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::moving::Summary;
 use super::undertaking::{Beginning, Found, Meanwhile};
-use super::{Done, Seen, TreeError, answered, leaf_of};
+use super::{Done, Seen, TreeError, answered, leaf_of, raw};
 use crate::hooks::{CompactPreparation, HookEvent, HookKind, HooksAt, ToldMessage};
 use crate::sequencer::Stopped;
 use crate::session::SessionTask;
@@ -140,11 +140,8 @@ impl SessionTask {
                 Err(error) => tracing::warn!(session = %self.tip.id, %error, "a conversation was not compacted"),
             }
             // Where nothing was begun, the turn that waits must not wait for ever.
-            if self.desk(&chat).undertaking.is_none()
-                && let Some(turn) =
-                    self.tip.chat(&chat).and_then(|chat| chat.active.as_ref()).map(|turn| turn.id.clone())
-            {
-                self.prompt(&chat, &turn);
+            if self.desk(&chat).undertaking.is_none() {
+                self.prompt_waiting(&chat);
             }
         }
         Ok(())
@@ -302,10 +299,10 @@ impl SessionTask {
             let mut index = Index::clone(&seen.index);
             let id = self.new_entry_id(&index);
             let plan = plan(&index, NewEntry { id: &id, at: self.around.env.clock.now() })?;
-            let line = plan.line.as_ref().map(|line| String::from_utf8_lossy(line).into_owned());
+            let line = plan.line.as_deref().and_then(raw);
             let mut entries = Vec::new();
             self.plan_into(chat, plan, &mut index, &mut entries)?;
-            Ok((id, line.and_then(|line| RawValue::from_string(line).ok()), entries))
+            Ok((id, line, entries))
         };
         let (id, line, entries) = match planned.await {
             Ok(planned) => planned,

@@ -163,12 +163,17 @@ impl SessionTask {
             self.show(chat, None).await?;
         }
         // A turn may have waited for it.
-        if undertaking.meanwhile == Meanwhile::Waits
-            && let Some(turn) = self.tip.chat(chat).and_then(|chat| chat.active.as_ref()).map(|turn| turn.id.clone())
-        {
-            self.prompt(chat, &turn);
+        if undertaking.meanwhile == Meanwhile::Waits {
+            self.prompt_waiting(chat);
         }
         Ok(())
+    }
+
+    /// Gives the agent the turn that waited for something that is over now.
+    pub(super) fn prompt_waiting(&mut self, chat: &ChatId) {
+        if let Some(turn) = self.tip.chat(chat).and_then(|chat| chat.active.as_ref()).map(|turn| turn.id.clone()) {
+            self.prompt(chat, &turn);
+        }
     }
 
     /// Tells others what goes on.
