@@ -102,6 +102,10 @@ pub struct Details {
     /// What the session has beside its conversation, where somebody has put something there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceDetails>,
+    /// Why what was said last is not where the session is kept: its storage does not take it at the moment. Until it
+    /// does, the session takes nothing new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsaved: Option<String>,
 }
 
 /// What is in a session's workspace, in few words: who keeps some of it knows when to look again.

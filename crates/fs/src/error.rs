@@ -43,6 +43,10 @@ pub enum FsError {
     Disconnected { path: String },
     #[error("{path}: the provider's answer cannot be understood: {reason}")]
     BadAnswer { path: String, reason: String },
+    #[error(
+        "{path}: the sessions of a provider share no files, so nothing goes from one to another by its name: copy it"
+    )]
+    AcrossSessions { path: String },
     #[error("{path}: {reason}")]
     Other { path: String, reason: String },
 }
@@ -100,6 +104,7 @@ impl FsError {
             | FsError::TimedOut { path, .. }
             | FsError::Disconnected { path }
             | FsError::BadAnswer { path, .. }
+            | FsError::AcrossSessions { path }
             | FsError::Other { path, .. } => path,
         }
     }
@@ -124,6 +129,7 @@ impl FsError {
             | FsError::TimedOut { path, .. }
             | FsError::Disconnected { path }
             | FsError::BadAnswer { path, .. }
+            | FsError::AcrossSessions { path }
             | FsError::Other { path, .. } => other.clone_into(path),
         }
         self
@@ -146,6 +152,7 @@ impl FsError {
             FsError::TimedOut { .. } => "ETIMEDOUT",
             FsError::Disconnected { .. } => "ENOTCONN",
             FsError::BadAnswer { .. } => "EPROTO",
+            FsError::AcrossSessions { .. } => "EXDEV",
             FsError::Other { .. } => "UNKNOWN",
         }
     }

@@ -8,7 +8,8 @@
 //!   whole or not at all.
 //! - [`MemoryFs`]: the same in memory, for tests and for sessions that nobody wants to keep. A clone is another handle
 //!   on the same files.
-//! - [`RpcFs`]: a provider at the other end of a connection ([`rpc`]), over a small trait for calls.
+//! - [`RpcFs`]: a session at a provider at the other end of a connection ([`rpc`]), over a small trait for calls;
+//!   [`ProviderStore`]: all of them.
 //! - [`Provider`]: the other end of it ([`provider`]), which serves any store to a host.
 //! - [`Confined`]: a folder of a store in which others choose the names ([`names`]) and put files. Nothing leads out of it.
 //! - [`Backend`]: what kinds of store there are. Which store a session lies in is its host's to say.
@@ -17,7 +18,7 @@
 //! On any store stands what a session has beside its log:
 //!
 //! - [`workspace`]: manifest, plan, checkpoints, files, research; and a database with the todo list, where the store is a
-//!   folder on this machine.
+//!   folder on this machine or a provider that has one.
 //! - [`spill`] and [`temp_files`]: output that is too large to be shown goes to a temporary file, and a notice takes
 //!   its place.
 //! - [`copy`]: a session's state from one place to another, for forks and for moving a session to another store. It can
@@ -86,7 +87,7 @@ pub use locks::{Held, Locks};
 pub use memory::MemoryFs;
 pub use names::{BadName, RelativeName};
 pub use provider::Provider;
-pub use rpc::RpcFs;
+pub use rpc::{ProviderStore, RpcFs};
 pub use session_fs::{DirEntry, Kind, Removal, SessionFs, Stat};
 
 pub type Result<T> = std::result::Result<T, FsError>;

@@ -14,14 +14,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::path::parts;
 use crate::rpc::wire::{
-    ExistsResult, Method, MkdirParams, PathParams, ReadResult, ReaddirResult, ReaddirWithTypesResult, RenameParams,
-    RmParams, StatResult, WireCode, WireEntry, WireError, WireKind, WriteParams,
+    ErrorClass, ExistsResult, Method, MkdirParams, PathParams, QueryParams, QueryResult, QueryType, RangeParams,
+    ReadResult, ReaddirResult, ReaddirWithTypesResult, RenameParams, RmParams, SessionParams, StatResult,
+    TransactionError, TransactionParams, TransactionResult, WireCode, WireEntry, WireError, WireKind, WireStatement,
+    WriteParams,
 };
-use crate::rpc::{CallError, Capabilities};
+use crate::rpc::{CallError, Capabilities, cell, value};
+use crate::workspace::database::{Cell, Database, DatabaseError, Rows, Statement, StatementKind};
 use crate::{Conventions, DirEntry, FsError, Kind, Removal, Result, SessionFs, Stat};
 
 /// The largest file that is given out whole, in bytes.
@@ -31,6 +34,16 @@ pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
+
+/// What a call gives, or why it fails.
+type Called<T> = std::result::Result<T, CallError>;
+
+/// A session that nobody would keep.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("session {session} has no storage handler: give one with it, since this client keeps its sessions itself")]
+pub struct NoHandler {
+    pub session: String,
+}
 
 /// Stores by the session that each keeps.
 #[derive(Debug)]
@@ -52,24 +65,29 @@ impl Provider {
         self.sessions().insert(session.into(), store);
     }
 
+    /// The same for a session that is about to be created or resumed at the host. Without a store for it the host must
+    /// not be asked: it would have nowhere to put it.
+    pub fn begin(&self, session: &str, store: Option<Arc<dyn SessionFs>>) -> std::result::Result<(), NoHandler> {
+        let store = store.ok_or_else(|| NoHandler { session: session.to_owned() })?;
+        self.add(session, store);
+        Ok(())
+    }
+
     /// Serves a session no longer. Calls that have begun go on.
     pub fn remove(&self, session: &str) {
         self.sessions().remove(session);
     }
 
     /// What a call gives. One that cannot be understood, or is about a session that is not kept here, fails alone.
-    pub async fn answer(&self, method: &str, params: Value) -> std::result::Result<Value, CallError> {
-        let known = Method::named(method).filter(|method| {
-            let is_binary = matches!(method, Method::ReadFileBytes | Method::WriteFileBytes);
-            !is_binary || self.capabilities.binary
-        });
+    pub async fn answer(&self, method: &str, params: Value) -> Called<Value> {
+        let known = Method::named(method).filter(|method| method.is_offered(self.capabilities));
         match known {
             Some(method) => self.known(method, params).await,
             None => Err(refused(METHOD_NOT_FOUND, format!("Unhandled method {method}"))),
         }
     }
 
-    async fn known(&self, method: Method, params: Value) -> std::result::Result<Value, CallError> {
+    async fn known(&self, method: Method, params: Value) -> Called<Value> {
         match method {
             Method::ReadFile => {
                 let (store, path) = self.path_of(params)?;
@@ -78,6 +96,13 @@ impl Provider {
             Method::ReadFileBytes => {
                 let (store, path) = self.path_of(params)?;
                 read(async { read_bytes(&store, &path?).await.map(|bytes| STANDARD.encode(bytes)) }.await)
+            }
+            Method::ReadFileRange => {
+                let params: RangeParams = parsed(params)?;
+                let (store, path) = self.find(&params.session_id, &params.path)?;
+                let length = usize::try_from(params.length.min(MAX_FILE)).unwrap_or(usize::MAX);
+                let range = async { store.read_range(&path?, params.offset, length).await }.await;
+                read(range.map(|bytes| STANDARD.encode(bytes)))
             }
             Method::WriteFile => {
                 let params: WriteParams = parsed(params)?;
@@ -136,7 +161,47 @@ impl Provider {
                 let target = self.path(&params.dest);
                 done(async { store.rename(&source?, &target?).await }.await)
             }
+            Method::SqliteQuery => {
+                let params: QueryParams = parsed(params)?;
+                let database = self.database(&params.session_id)?;
+                // What is wrong with a statement is the caller's: it is refused.
+                let rows = database.query(statement(params.statement)?).await.map_err(|error| not_done(&error))?;
+                written(&query_result(rows)?)
+            }
+            Method::SqliteTransaction => {
+                let params: TransactionParams = parsed(params)?;
+                let database = self.database(&params.session_id)?;
+                let statements = params.statements.into_iter().map(statement).collect::<Called<_>>()?;
+                written(&match database.transaction(statements).await {
+                    Ok(results) => TransactionResult {
+                        results: results.into_iter().map(query_result).collect::<Called<_>>()?,
+                        error: None,
+                    },
+                    Err(error) => {
+                        let busy = matches!(error, DatabaseError::Busy);
+                        let error_class = if busy { ErrorClass::BusyOrLocked } else { ErrorClass::Fatal };
+                        let error = TransactionError { error_class, message: error.to_string() };
+                        TransactionResult { results: Vec::new(), error: Some(error) }
+                    }
+                })
+            }
+            Method::SqliteExists => {
+                let params: SessionParams = parsed(params)?;
+                let exists = self.database(&params.session_id)?.exists().await;
+                written(&ExistsResult { exists: exists.unwrap_or(false) })
+            }
         }
+    }
+
+    /// The database of a session, where its store has one.
+    fn database(&self, session: &str) -> Called<Arc<dyn Database>> {
+        let database = self.store(session)?.database("");
+        database.ok_or_else(|| not_done(&DatabaseError::Unsupported))
+    }
+
+    fn store(&self, session: &str) -> Called<Arc<dyn SessionFs>> {
+        let store = self.sessions().get(session).cloned();
+        store.ok_or_else(|| refused(INTERNAL_ERROR, format!("No session found for sessionId: {session}")))
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn SessionFs>>> {
@@ -144,17 +209,14 @@ impl Provider {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path_of(&self, params: Value) -> std::result::Result<(Arc<dyn SessionFs>, Result<String>), CallError> {
+    fn path_of(&self, params: Value) -> Called<(Arc<dyn SessionFs>, Result<String>)> {
         let params: PathParams = parsed(params)?;
         self.find(&params.session_id, &params.path)
     }
 
     /// The store of a session, and a path in it. A bad path is an answer; a session that is not here is none.
-    fn find(&self, session: &str, path: &str) -> std::result::Result<(Arc<dyn SessionFs>, Result<String>), CallError> {
-        let store = self.sessions().get(session).cloned();
-        let store =
-            store.ok_or_else(|| refused(INTERNAL_ERROR, format!("No session found for sessionId: {session}")))?;
-        Ok((store, self.path(path)))
+    fn find(&self, session: &str, path: &str) -> Called<(Arc<dyn SessionFs>, Result<String>)> {
+        Ok((self.store(session)?, self.path(path)))
     }
 
     /// Where a host's path lies in a store.
@@ -172,23 +234,48 @@ fn refused(code: i64, message: String) -> CallError {
     CallError::Refused { code, message }
 }
 
-fn parsed<T: DeserializeOwned>(params: Value) -> std::result::Result<T, CallError> {
+fn not_done(error: &DatabaseError) -> CallError {
+    refused(INTERNAL_ERROR, error.to_string())
+}
+
+fn statement(given: WireStatement) -> Called<Statement> {
+    let kind = match given.query_type {
+        QueryType::Exec => StatementKind::Exec,
+        QueryType::Query => StatementKind::Query,
+        QueryType::Run => StatementKind::Run,
+    };
+    let parameters = given.params.unwrap_or_default().into_iter().map(|(name, value)| Ok((name, cell(value)?)));
+    let parameters = parameters.collect::<std::result::Result<_, DatabaseError>>().map_err(|error| not_done(&error))?;
+    Ok(Statement { sql: given.query, kind, parameters })
+}
+
+fn query_result(rows: Rows) -> Called<QueryResult> {
+    let Rows { columns, rows, changed, last_row } = rows;
+    let row = |cells: Vec<Cell>| {
+        let members = columns.iter().cloned().zip(cells).map(|(name, cell)| Ok((name, value(cell)?)));
+        members.collect::<std::result::Result<Map<_, _>, DatabaseError>>()
+    };
+    let rows = rows.into_iter().map(row).collect::<std::result::Result<_, _>>().map_err(|error| not_done(&error))?;
+    Ok(QueryResult { rows, columns, rows_affected: changed, last_insert_rowid: last_row, error: None })
+}
+
+fn parsed<T: DeserializeOwned>(params: Value) -> Called<T> {
     serde_json::from_value(params).map_err(|error| refused(INVALID_PARAMS, format!("Invalid params: {error}")))
 }
 
-fn written<T: Serialize>(result: &T) -> std::result::Result<Value, CallError> {
+fn written<T: Serialize>(result: &T) -> Called<Value> {
     serde_json::to_value(result).map_err(|error| refused(INTERNAL_ERROR, error.to_string()))
 }
 
 /// The result of what has none: nothing, or what went wrong.
-fn done(result: Result<()>) -> std::result::Result<Value, CallError> {
+fn done(result: Result<()>) -> Called<Value> {
     match result {
         Ok(()) => Ok(Value::Null),
         Err(error) => written(&wire_error(&error)),
     }
 }
 
-fn read(result: Result<String>) -> std::result::Result<Value, CallError> {
+fn read(result: Result<String>) -> Called<Value> {
     let (content, error) = split(result);
     written(&ReadResult { content, error })
 }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 
+use crate::workspace::database::Database;
 use crate::{Backend, Conventions, FsError, Lines, Result};
 
 /// A store of files. Every method may be called from several tasks at once.
@@ -55,6 +56,17 @@ pub trait SessionFs: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// One session by itself, where a store that keeps several keeps each apart from the others: its paths begin in the
+    /// session's folder, and its temporary files are its own. `None` where all sessions share one root.
+    fn of_one_session(&self, _session: &str) -> Option<Arc<dyn SessionFs>> {
+        None
+    }
+
+    /// The database of the session in `folder`, where the store has room for one. Asking does not make it.
+    fn database(&self, _folder: &str) -> Option<Arc<dyn Database>> {
+        None
+    }
+
     /// The same store, which follows no symbolic link on its way from the root: it says [`FsError::Link`] instead. For
     /// folders in which others than Grove write; see [`Confined`](crate::Confined).
     fn without_links(&self) -> Arc<dyn SessionFs>;
@@ -94,7 +106,8 @@ pub trait SessionFs: Debug + Send + Sync {
         self.append_file(path, text.as_bytes()).await
     }
 
-    /// Returns when everything that was appended to the file is on the disk.
+    /// Returns when everything that was appended to the file is on the disk. What was begun before is waited for, also
+    /// where its caller was told that it took too long.
     async fn sync(&self, path: &str) -> Result<()>;
 
     /// Cuts a file at `length` bytes. A file that is shorter stays as it is.

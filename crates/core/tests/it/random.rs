@@ -563,6 +563,7 @@ fn details(dice: &mut Dice) -> Details {
         commands: (0..dice.below(3)).map(|_| command(dice)).collect(),
         remembered: (0..dice.below(3)).map(|_| remembered(dice)).collect(),
         warnings: (0..dice.below(3)).map(|_| dice.text()).collect(),
+        unsaved: dice.maybe(Dice::text),
         workspace: dice.maybe(|dice| WorkspaceDetails {
             plan: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             files: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),

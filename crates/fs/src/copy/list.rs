@@ -1,7 +1,7 @@
 //! What of a session's folder is copied, and how each file is treated.
 
 use super::{CopyError, Parts, Place, Purpose, note};
-use crate::workspace::{CHECKPOINTS, DATABASE, INDEX, MANIFEST, PLAN, inside};
+use crate::workspace::{CHECKPOINTS, DATABASE, INDEX, MANIFEST, PLAN, PLAN_HISTORY, inside};
 use crate::{FsError, Kind};
 
 /// A session with more files is not copied.
@@ -96,7 +96,7 @@ fn belongs(path: &str, from: &Place<'_>, purpose: &Purpose) -> bool {
     let first = path.split('/').next().unwrap_or(path);
     match purpose {
         Purpose::Fork(fork) => match first {
-            MANIFEST | PLAN | DATABASE | CHECKPOINTS | "files" | "research" => true,
+            MANIFEST | PLAN | PLAN_HISTORY | DATABASE | CHECKPOINTS | "files" | "research" => true,
             CHATS => fork.parts == Parts::All && !is_side_file(path),
             LOG | "content" => fork.parts == Parts::All,
             _ => false,

@@ -15,6 +15,7 @@ mod compare;
 mod lines;
 mod list;
 mod note;
+mod pastes;
 mod rewrite;
 mod stream;
 
@@ -28,10 +29,13 @@ pub use lines::{Extent, LONGEST_LINE, Line, LineFate, Lines, Unchanged};
 use list::{Item, Listed, Treatment};
 use note::Note;
 pub use note::{is_move, is_unfinished, settle};
+pub use pastes::{MovedPastes, PassingPastes};
 pub use rewrite::{MovedPath, Rewrite};
 
+pub use crate::workspace::PlanThen;
+
 use crate::workspace::database::{DatabaseError, LocalDatabase};
-use crate::workspace::{CHECKPOINTS, DATABASE, ForkedAs, INDEX, Index, MANIFEST, PLAN, Workspace};
+use crate::workspace::{CHECKPOINTS, DATABASE, ForkedAs, INDEX, Index, MANIFEST, PLAN, PLAN_HISTORY, Workspace};
 use crate::workspace::{WorkspaceError, inside, number_of};
 use crate::{FsError, SessionFs, Stat};
 
@@ -94,15 +98,6 @@ pub struct Boundary {
     /// and has grown since goes with all that it has, and is told.
     pub at: SystemTime,
     pub plan: PlanThen,
-}
-
-/// What the plan was at the boundary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlanThen {
-    /// Nobody knows: it is copied as it is now, and told where it was written since.
-    Unknown,
-    None,
-    Was(String),
 }
 
 /// What was copied.
@@ -188,6 +183,10 @@ impl Copying<'_> {
     ) -> Result<Vec<Item>, CopyError> {
         let mut kept = Vec::with_capacity(items.len());
         for mut item in items {
+            if item.path == PLAN_HISTORY {
+                kept.extend(self.history(boundary).await?);
+                continue;
+            }
             let mut as_of_now = item.path == DATABASE;
             let later = match item.path.split_once('/') {
                 None if item.path == PLAN => match &boundary.plan {
@@ -226,6 +225,16 @@ impl Copying<'_> {
             kept.insert(0, Item { path: PLAN.to_owned(), treatment: Treatment::Text(text.clone()) });
         }
         Ok(kept)
+    }
+
+    /// What of the plan's history a fork of the boundary has, where there is any.
+    async fn history(&self, boundary: &Boundary) -> Result<Option<Item>, CopyError> {
+        let since = boundary.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let failed = |error| CopyError::Workspace { path: inside(self.from.folder, PLAN_HISTORY), error };
+        let text = self.workspace().map_err(failed)?.history_until(at).await.map_err(failed)?;
+        let item = Item { path: PLAN_HISTORY.to_owned(), treatment: Treatment::Text(text.clone()) };
+        Ok(Some(item).filter(|_| !text.is_empty()))
     }
 
     /// When a file was last written; `None` where it was taken away since.

@@ -20,6 +20,7 @@ use self::place::{Links, Missing, Place};
 use self::temp::TempFolder;
 use crate::lines::Chunks;
 use crate::path::{file_parts, is_part, parts};
+use crate::workspace::database::{Database, LocalDatabase};
 use crate::{Backend, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
 
 /// Files in a folder on this machine. It is made, as other folders are, when something is first written.
@@ -154,6 +155,10 @@ impl SessionFs for LocalFs {
         let own = self.shared.temp.get().map(|own| own.path().to_owned());
         let left = left.into_iter().filter(|folder| own.as_deref() != Some(folder.path()));
         Ok(left.map(|folder| Self::with(Root::Temp(Arc::new(folder)), OfSession::No, None)).map(shared).collect())
+    }
+
+    fn database(&self, folder: &str) -> Option<Arc<dyn Database>> {
+        Some(Arc::new(LocalDatabase::new(self.clone(), folder)))
     }
 
     fn without_links(&self) -> Arc<dyn SessionFs> {

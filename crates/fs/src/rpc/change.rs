@@ -158,7 +158,7 @@ impl RpcFs {
         .await
     }
 
-    async fn held(&self, path: &str, key: &str) -> Result<Held> {
+    pub(super) async fn held(&self, path: &str, key: &str) -> Result<Held> {
         self.in_time(path, async { Ok(self.remote().locks.hold(key).await) }).await
     }
 

@@ -25,6 +25,8 @@ pub struct Capabilities {
     pub binary: bool,
     /// A database for each session.
     pub sqlite: bool,
+    /// Parts of a file (`sessionFs.readFileRange`), so that a log need not be sent whole.
+    pub ranges: bool,
 }
 
 /// Why a provider is not taken.

@@ -1,23 +1,31 @@
 //! The storage of a session at a provider: a program at the other end of a connection.
 //!
-//! The wire has whole files, two error codes, and nothing else: no ranges, no truncation, no promise that a file is
-//! replaced whole. What the trait asks is built from that:
+//! The wire has whole files, two error codes, and nothing else: no truncation, no promise that a file is replaced whole,
+//! and ranges only of a provider that offers them. What the trait asks is built from that:
 //!
 //! - A file is replaced by writing another one beside it and renaming it.
-//! - A range is cut out of the whole file, which is remembered while the provider says that it has not changed.
+//! - Where there are no ranges, one is cut out of the whole file, which is remembered while the provider says that it has
+//!   not changed.
 //! - Truncating, and appending what is no text, reads the file and replaces it.
 //! - Where a call failed and the provider did not say why, it is asked what lies there, so that the error is the same as
 //!   on every backend.
 //!
 //! Whoever changes a file holds its lock until the provider has answered, also when the caller was told that it took too
 //! long, or went away: a change can never overtake another one of the same file. Nothing is ever sent twice.
+//!
+//! [`RpcFs`] is one session. [`ProviderStore`] is all sessions of a provider, each below its id, over one [`Remote`];
+//! [`Switchboard`] lets that outlive a connection.
 
 mod change;
 mod config;
+mod database;
+mod memory;
 mod remote;
+mod store;
+mod switchboard;
 pub mod wire;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -26,15 +34,21 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::memory::Remembered;
 use self::wire::{
-    ExistsResult, Method, PathParams, ReadResult, ReaddirWithTypesResult, StatResult, WireCode, WireKind,
+    ExistsResult, Method, PathParams, RangeParams, ReadResult, ReaddirWithTypesResult, StatResult, WireCode, WireKind,
 };
 pub use config::{BadProvider, Capabilities, ProviderConfig};
+pub(crate) use database::{cell, value};
 pub use remote::{CallError, Limits, Remote, RemoteCalls};
+pub use store::ProviderStore;
+pub use switchboard::Switchboard;
 
-use crate::lines::Whole;
+use self::database::RpcDatabase;
+use crate::lines::{Chunks, Whole};
 use crate::names::windows;
 use crate::path::{file_parts, is_part, parts};
+use crate::workspace::database::Database;
 use crate::{Backend, BadPath, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
 
 /// The files of one session at a provider. A clone is another handle on the same session.
@@ -51,18 +65,11 @@ pub struct RpcFs {
 struct Shared {
     remote: Arc<Remote>,
     session: String,
-    config: ProviderConfig,
-    /// The file that was last read in ranges.
-    remembered: Mutex<Option<Remembered>>,
+    config: Arc<ProviderConfig>,
 }
 
-#[derive(Clone, Debug)]
-struct Remembered {
-    location: String,
-    /// What the provider said of the file when it was read.
-    stat: Stat,
-    bytes: Arc<[u8]>,
-}
+/// How much of a file is asked for at once where it is read line by line.
+const CHUNK: usize = 1 << 20;
 
 impl RpcFs {
     /// The files of a session at a provider.
@@ -72,9 +79,13 @@ impl RpcFs {
         config: ProviderConfig,
     ) -> std::result::Result<Self, BadProvider> {
         config.check()?;
+        Ok(Self::checked(remote, session.into(), Arc::new(config)))
+    }
+
+    /// The same with a configuration that was looked at.
+    fn checked(remote: Arc<Remote>, session: String, config: Arc<ProviderConfig>) -> Self {
         let root = config.session_state_path.as_str().into();
-        let shared = Shared { remote, session: session.into(), config, remembered: Mutex::default() };
-        Ok(Self { shared: Arc::new(shared), root })
+        Self { shared: Arc::new(Shared { remote, session, config }), root }
     }
 
     /// What the provider can do beside text files.
@@ -209,29 +220,65 @@ impl RpcFs {
 
     /// All bytes of a file, as remembered where the provider says that it has not changed.
     async fn fetch_or_remember(&self, path: &str) -> Result<Arc<[u8]>> {
-        let location = self.file_location(path)?;
+        self.file_location(path)?;
         let stat = match self.look(path).await {
             Ok(stat) => stat,
             Err(error) => return Err(self.why(error).await),
         };
-        let remembered = || self.shared.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = remembered().as_ref().filter(|known| known.location == location && known.stat == stat) {
-            return Ok(Arc::clone(&known.bytes));
+        let key = self.lock_key(path)?;
+        if let Some(bytes) = self.remote().memory.get(&key, &stat) {
+            return Ok(bytes);
         }
         let bytes: Arc<[u8]> = self.fetch(path).await?.into();
         // A file that changed while it was read is not what was looked at.
         if bytes.len() as u64 == stat.size {
-            *remembered() = Some(Remembered { location, stat, bytes: Arc::clone(&bytes) });
+            self.remote().memory.put(Remembered { key, stat, bytes: Arc::clone(&bytes) });
         }
         Ok(bytes)
     }
 
+    /// Some bytes of a file, of a provider that has ranges.
+    async fn fetch_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let location = self.file_location(path)?;
+        let length = (length as u64).min(self.remote().limits.file);
+        let params = RangeParams { session_id: self.shared.session.clone(), path: location, offset, length };
+        let read: ReadResult = self.call(Method::ReadFileRange, &params, path).await?;
+        if let Some(error) = read.error {
+            return Err(self.why(failed(error, path)).await);
+        }
+        let bytes = STANDARD.decode(read.content);
+        let bytes = bytes.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?;
+        match bytes.len() as u64 > length {
+            true => Err(FsError::BadAnswer { path: path.to_owned(), reason: "it has more than was asked".to_owned() }),
+            false => Ok(bytes),
+        }
+    }
+
     /// Forgets what was remembered of a file, or of everything in a folder.
     fn forget(&self, location: &str) {
-        let mut remembered = self.shared.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.as_ref().is_some_and(|known| known.location.starts_with(location)) {
-            *remembered = None;
-        }
+        self.remote().memory.forget(&self.key_of(location));
+    }
+
+    /// Sessions of one provider have the same paths, and are not the same files.
+    fn key_of(&self, location: &str) -> String {
+        format!("{}:{location}", self.shared.session)
+    }
+}
+
+/// A file in ranges, one after the other.
+#[derive(Debug)]
+struct Ranges {
+    fs: RpcFs,
+    path: String,
+    offset: u64,
+}
+
+#[async_trait]
+impl Chunks for Ranges {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        let chunk = self.fs.read_range(&self.path, self.offset, CHUNK).await?;
+        self.offset += chunk.len() as u64;
+        Ok(Some(chunk).filter(|chunk| !chunk.is_empty()))
     }
 }
 
@@ -271,8 +318,7 @@ impl SessionFs for RpcFs {
     }
 
     fn lock_key(&self, path: &str) -> Result<String> {
-        // Sessions of one provider have the same paths, and are not the same files.
-        Ok(format!("{}:{}", self.shared.session, self.location(path)?))
+        Ok(self.key_of(&self.location(path)?))
     }
 
     fn session_state_path(&self) -> Option<String> {
@@ -288,6 +334,11 @@ impl SessionFs for RpcFs {
         Ok(Arc::new(Self { shared: Arc::clone(&self.shared), root: temp.into() }))
     }
 
+    fn database(&self, folder: &str) -> Option<Arc<dyn Database>> {
+        let has_one = self.capabilities().sqlite && folder.is_empty();
+        has_one.then(|| -> Arc<dyn Database> { Arc::new(RpcDatabase::new(self.clone())) })
+    }
+
     fn without_links(&self) -> Arc<dyn SessionFs> {
         // The wire knows no links. What a path leads to there is the provider's to say.
         Arc::new(self.clone())
@@ -298,6 +349,9 @@ impl SessionFs for RpcFs {
     }
 
     async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        if self.capabilities().ranges {
+            return self.reading(path, self.fetch_range(path, offset, length)).await;
+        }
         let bytes = self.reading(path, self.fetch_or_remember(path)).await?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length).min(bytes.len());
@@ -305,6 +359,11 @@ impl SessionFs for RpcFs {
     }
 
     async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+        if self.capabilities().ranges {
+            // A file that is not there is told at once.
+            self.reading(path, self.fetch_range(path, 0, 0)).await?;
+            return Ok(Lines::new(path, Ranges { fs: self.clone(), path: path.to_owned(), offset: 0 }, longest));
+        }
         Ok(Lines::new(path, Whole::new(self.read_file(path).await?), longest))
     }
 
@@ -317,8 +376,10 @@ impl SessionFs for RpcFs {
     }
 
     async fn sync(&self, path: &str) -> Result<()> {
-        // What the provider answered is where it wants it. Only that the file is there can be asked.
+        // What the provider answered is where it wants it. What it has not answered yet is waited for, and then only that
+        // the file is there can be asked.
         file_parts(path)?;
+        drop(self.held(path, &self.lock_key(path)?).await?);
         match self.stat(path).await?.kind {
             Kind::Folder => Err(FsError::IsADirectory { path: path.to_owned() }),
             Kind::File | Kind::Other => Ok(()),

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::memory::Memory;
 use super::wire::Method;
 use crate::{FsError, Locks, Result};
 
@@ -60,12 +61,13 @@ pub struct Remote {
     turns: Arc<Semaphore>,
     /// By [`lock_key`](crate::SessionFs::lock_key): changes of one file happen one after the other.
     pub(super) locks: Locks,
+    pub(super) memory: Memory,
 }
 
 impl Remote {
     pub fn new(calls: Arc<dyn RemoteCalls>, limits: Limits) -> Self {
         let turns = Semaphore::new(limits.in_flight.clamp(1, Semaphore::MAX_PERMITS));
-        Self { calls, limits, turns: Arc::new(turns), locks: Locks::default() }
+        Self { calls, limits, turns: Arc::new(turns), locks: Locks::default(), memory: Memory::new(limits.file) }
     }
 
     /// Waits for a turn. Who has it may make calls, one after the other, until it is dropped.

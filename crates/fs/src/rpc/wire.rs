@@ -3,12 +3,16 @@
 //! Both sides use these types: the backend that calls, and the provider that answers.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Capabilities;
 
 /// What a host asks of a provider. The names on the wire have `sessionFs.` before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     ReadFile,
     ReadFileBytes,
+    ReadFileRange,
     WriteFile,
     WriteFileBytes,
     AppendFile,
@@ -19,12 +23,16 @@ pub enum Method {
     ReaddirWithTypes,
     Rm,
     Rename,
+    SqliteQuery,
+    SqliteTransaction,
+    SqliteExists,
 }
 
 impl Method {
-    pub const ALL: [Method; 12] = [
+    pub const ALL: [Method; 16] = [
         Method::ReadFile,
         Method::ReadFileBytes,
+        Method::ReadFileRange,
         Method::WriteFile,
         Method::WriteFileBytes,
         Method::AppendFile,
@@ -35,12 +43,16 @@ impl Method {
         Method::ReaddirWithTypes,
         Method::Rm,
         Method::Rename,
+        Method::SqliteQuery,
+        Method::SqliteTransaction,
+        Method::SqliteExists,
     ];
 
     pub const fn name(self) -> &'static str {
         match self {
             Method::ReadFile => "sessionFs.readFile",
             Method::ReadFileBytes => "sessionFs.readFileBytes",
+            Method::ReadFileRange => "sessionFs.readFileRange",
             Method::WriteFile => "sessionFs.writeFile",
             Method::WriteFileBytes => "sessionFs.writeFileBytes",
             Method::AppendFile => "sessionFs.appendFile",
@@ -51,6 +63,28 @@ impl Method {
             Method::ReaddirWithTypes => "sessionFs.readdirWithTypes",
             Method::Rm => "sessionFs.rm",
             Method::Rename => "sessionFs.rename",
+            Method::SqliteQuery => "sessionFs.sqliteQuery",
+            Method::SqliteTransaction => "sessionFs.sqliteTransaction",
+            Method::SqliteExists => "sessionFs.sqliteExists",
+        }
+    }
+
+    /// Whether a provider that can do this has the method at all.
+    pub fn is_offered(self, capabilities: Capabilities) -> bool {
+        match self {
+            Method::ReadFileBytes | Method::WriteFileBytes => capabilities.binary,
+            Method::ReadFileRange => capabilities.ranges,
+            Method::SqliteQuery | Method::SqliteTransaction | Method::SqliteExists => capabilities.sqlite,
+            Method::ReadFile
+            | Method::WriteFile
+            | Method::AppendFile
+            | Method::Exists
+            | Method::Stat
+            | Method::Mkdir
+            | Method::Readdir
+            | Method::ReaddirWithTypes
+            | Method::Rm
+            | Method::Rename => true,
         }
     }
 
@@ -65,6 +99,57 @@ impl Method {
 pub struct PathParams {
     pub session_id: String,
     pub path: String,
+}
+
+/// The params of `readFileRange`. Its result is that of `readFileBytes`: fewer bytes where the file ends before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RangeParams {
+    pub session_id: String,
+    pub path: String,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// The params of `sqliteExists`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionParams {
+    pub session_id: String,
+}
+
+/// The params of `sqliteQuery`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueryParams {
+    pub session_id: String,
+    #[serde(flatten)]
+    pub statement: WireStatement,
+}
+
+/// The params of `sqliteTransaction`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransactionParams {
+    pub session_id: String,
+    pub statements: Vec<WireStatement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WireStatement {
+    pub query: String,
+    pub query_type: QueryType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueryType {
+    Exec,
+    Query,
+    Run,
 }
 
 /// The params of `writeFile`, `writeFileBytes` and `appendFile`. Bytes are in base64.
@@ -176,6 +261,46 @@ pub struct WireEntry {
 pub enum WireKind {
     File,
     Directory,
+}
+
+/// The result of `sqliteQuery`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueryResult {
+    pub rows: Vec<Map<String, Value>>,
+    pub columns: Vec<String>,
+    pub rows_affected: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_insert_rowid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<WireError>,
+}
+
+/// The result of `sqliteTransaction`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TransactionResult {
+    pub results: Vec<QueryResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<TransactionError>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransactionError {
+    pub error_class: ErrorClass,
+    #[serde(default)]
+    pub message: String,
+}
+
+/// How a transaction failed. What a newer provider calls otherwise is no more to us than that it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ErrorClass {
+    BusyOrLocked,
+    PostCommitAmbiguous,
+    #[serde(other)]
+    Fatal,
 }
 
 /// The mode of a file on the wire: 0600.

@@ -13,19 +13,22 @@ mod files;
 mod manifest;
 mod paste;
 mod plan;
+mod plan_history;
 mod todos;
 
 pub(crate) use checkpoints::number_of;
 pub use checkpoints::{Checkpoint, Index};
 pub use files::{FileInfo, Listing, Shelf};
 pub use manifest::{Field, ForkedAs, Manifest, ManifestError, Value};
-pub use paste::{PASTE_LIMIT, Pasted, StoredPaste};
+pub use paste::{PASTE, PASTE_LIMIT, Pasted, StoredPaste};
+pub use plan_history::{PlanLook, PlanThen, PlanWatch};
 pub use todos::{Todo, TodoStatus, Todos};
 
 use crate::{FsError, Removal, SessionFs};
 
 pub(crate) const MANIFEST: &str = "workspace.yaml";
 pub(crate) const PLAN: &str = "plan.md";
+pub(crate) const PLAN_HISTORY: &str = "plan-history.jsonl";
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 pub(crate) const INDEX: &str = "checkpoints/index.md";
 pub(crate) const DATABASE: &str = "session.db";

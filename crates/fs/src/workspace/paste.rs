@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use super::{Shelf, Workspace, WorkspaceError};
 use crate::SessionFs;
 
+/// What the name of such a file begins with. Behind it come a time in milliseconds, a dot and an extension.
+pub const PASTE: &str = "paste-";
 /// What has more bytes than this goes to a file.
 pub const PASTE_LIMIT: usize = 64 * 1024;
 
@@ -49,7 +51,7 @@ impl Workspace<'_> {
         let extension = usable(extension);
         let files = self.shelf(Shelf::Files)?;
         loop {
-            let name = format!("paste-{}.{extension}", next_millisecond(at));
+            let name = format!("{PASTE}{}.{extension}", next_millisecond(at));
             // It may be there from before the host was started, or before the clock was put back.
             if !files.exists(&name).await? {
                 files.write_file(&name, bytes).await?;

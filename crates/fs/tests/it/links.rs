@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+use grove_fs::workspace::{PlanLook, PlanThen, PlanWatch, Workspace};
 use grove_fs::{Confined, DirEntry, FsError, Kind, LocalFs, Removal, SessionFs};
 
 struct Case {
@@ -122,4 +123,22 @@ async fn folders_that_lie_too_deep_are_refused_and_not_followed_for_ever() {
     // Its inner half can be removed, then the rest.
     store.rm(&vec!["d"; 100].join("/"), Removal::Everything).await.unwrap();
     store.rm("d", Removal::Everything).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plan_that_is_a_link_is_no_plan_and_its_history_none() {
+    let case = case();
+    let root = LocalFs::new(case.files.parent().unwrap().parent().unwrap()).without_links();
+    let session = case.files.parent().unwrap();
+    let workspace = Workspace::of(root.as_ref(), Some("s1")).unwrap();
+    let mut watch = PlanWatch::default();
+    symlink(case.outside.join("secret"), session.join("plan.md")).unwrap();
+    assert!(!watch.note(&workspace, PlanLook::Perhaps, 1).await.unwrap());
+    assert_eq!(workspace.plan_at(2).await.unwrap(), PlanThen::None);
+    symlink(case.outside.join("secret"), session.join("plan-history.jsonl")).unwrap();
+    assert_eq!(workspace.plan_at(2).await.unwrap(), PlanThen::None);
+    std::fs::remove_file(session.join("plan.md")).unwrap();
+    workspace.set_plan("mine").await.unwrap();
+    assert!(watch.note(&workspace, PlanLook::Written, 3).await.is_err());
+    assert_eq!(std::fs::read_to_string(case.outside.join("secret")).unwrap(), "secret");
 }

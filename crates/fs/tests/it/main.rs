@@ -11,6 +11,7 @@ mod local;
 mod model;
 mod names;
 mod provider;
+mod provider_store;
 mod recorded;
 mod spill;
 mod support;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Files, InProcess, at_provider, config};
 
 fn provider(binary: bool) -> Provider {
-    let provider = Provider::new(Conventions::Posix, Capabilities { binary, sqlite: false });
+    let provider = Provider::new(Conventions::Posix, Capabilities { binary, ..Capabilities::default() });
     provider.add("s1", Arc::new(MemoryFs::default()));
     provider
 }
@@ -139,7 +139,7 @@ fn a_provider_whose_paths_depend_on_something_is_refused() {
     let told =
         r#"{"initialCwd":"/proj","sessionStatePath":"/state","conventions":"posix","capabilities":{"sqlite":true}}"#;
     let told = parse(told).unwrap();
-    assert_eq!(told.capabilities, Capabilities { binary: false, sqlite: true });
+    assert_eq!(told.capabilities, Capabilities { sqlite: true, ..Capabilities::default() });
     assert_eq!(told.check(), Ok(()));
     parse(r#"{"initialCwd":"/proj","sessionStatePath":"/state","conventions":"vms"}"#).unwrap_err();
     parse(r#"{"initialCwd":"/proj","conventions":"posix"}"#).unwrap_err();

@@ -46,14 +46,18 @@ pub(crate) fn config(conventions: Conventions, files: Files) -> ProviderConfig {
         initial_cwd: initial_cwd.to_owned(),
         session_state_path: session_state_path.to_owned(),
         conventions,
-        capabilities: Capabilities { binary: files == Files::Bytes, sqlite: false },
+        capabilities: Capabilities { binary: files == Files::Bytes, ..Capabilities::default() },
     }
 }
 
 /// A session at a provider that keeps it in a store.
 pub(crate) fn at_provider(store: Arc<dyn SessionFs>, conventions: Conventions, files: Files) -> RpcFs {
-    let config = config(conventions, files);
-    let provider = Provider::new(conventions, config.capabilities);
+    at_provider_of(store, config(conventions, files))
+}
+
+/// The same at a provider that says this of itself.
+pub(crate) fn at_provider_of(store: Arc<dyn SessionFs>, config: ProviderConfig) -> RpcFs {
+    let provider = Provider::new(config.conventions, config.capabilities);
     provider.add("s1", store);
     let remote = Remote::new(Arc::new(InProcess(Arc::new(provider))), Limits::default());
     RpcFs::new(Arc::new(remote), "s1", config).unwrap()
@@ -79,6 +83,9 @@ pub(crate) fn every_backend() -> Vec<Subject> {
     add("rpc, text", Arc::new(at_provider(memory(), posix, Files::Text)), Files::Text, None);
     add("rpc, binary", Arc::new(at_provider(memory(), posix, Files::Bytes)), Files::Bytes, None);
     add("rpc, windows", Arc::new(at_provider(memory(), windows, Files::Bytes)), Files::Bytes, None);
+    let mut ranges = config(posix, Files::Bytes);
+    ranges.capabilities.ranges = true;
+    add("rpc, ranges", Arc::new(at_provider_of(memory(), ranges)), Files::Bytes, None);
     let (store, folder) = local(&|store| Arc::new(at_provider(Arc::new(store), posix, Files::Text)));
     add("rpc, text, local", store, Files::Text, folder);
     let (store, folder) = local(&|store| Arc::new(at_provider(store.without_links(), posix, Files::Bytes)));

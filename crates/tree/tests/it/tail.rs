@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use grove_tree::{Context, Log, Rules, Source};
 use proptest::prelude::*;
@@ -127,6 +128,26 @@ fn any_entry() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// The same entries, with ids of calls as agents give them: each once. A result is that of the newest call of its name.
+fn with_own_ids(entries: Vec<Value>) -> Vec<Value> {
+    let mut newest: HashMap<String, String> = HashMap::new();
+    let mut named = entries;
+    for (number, entry) in named.iter_mut().enumerate() {
+        let Some(message) = entry.get_mut("message") else { continue };
+        for block in message["content"].as_array_mut().into_iter().flatten().filter(|block| block["type"] == "toolCall")
+        {
+            let name = block["id"].as_str().unwrap().to_owned();
+            let own = format!("{name}-{number}");
+            block["id"] = json!(own);
+            newest.insert(name, own);
+        }
+        if let Some(own) = message["toolCallId"].as_str().and_then(|name| newest.get(name)) {
+            message["toolCallId"] = json!(own);
+        }
+    }
+    named
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -135,7 +156,7 @@ proptest! {
         entries in proptest::collection::vec(any_entry(), 0..90),
         count in 0usize..20,
     ) {
-        let log = chain(entries.into_iter());
+        let log = chain(with_own_ids(entries).into_iter());
         let source = Counting(&log, Cell::new(0));
         for rules in ALL {
             let whole = shown(&log.context(rules, log.index().leaf()));

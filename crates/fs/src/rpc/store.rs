@@ -1,0 +1,207 @@
+//! All sessions of a provider as one store: the first part of a path is the session's id.
+//!
+//! `s1/plan.md` is `plan.md` in the folder of session `s1`, wherever the provider has that. So whatever keeps sessions in
+//! folders that are named after them keeps them at a provider in the same words, and no path of this machine is ever
+//! among them.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+
+use super::{BadProvider, Capabilities, ProviderConfig, Remote, RpcFs};
+use crate::path::file_parts;
+use crate::workspace::database::Database;
+use crate::{Backend, BadPath, Conventions, DirEntry, FsError, Kind, Lines, Removal, Result, SessionFs, Stat};
+
+/// The sessions of a provider. A clone is another handle on the same ones.
+///
+/// A provider answers for the sessions that it knows by their ids, and cannot say which those are: the root is a folder in
+/// which nothing is listed. What is one session's cannot become another's by a new name
+/// ([`FsError::AcrossSessions`]). Temporary files belong to a session ([`SessionFs::of_one_session`]).
+#[derive(Clone, Debug)]
+pub struct ProviderStore {
+    remote: Arc<Remote>,
+    config: Arc<ProviderConfig>,
+}
+
+impl ProviderStore {
+    pub fn new(remote: Arc<Remote>, config: ProviderConfig) -> std::result::Result<Self, BadProvider> {
+        config.check()?;
+        Ok(Self { remote, config: Arc::new(config) })
+    }
+
+    /// What the provider can do beside text files.
+    pub fn capabilities(&self) -> Capabilities {
+        self.config.capabilities
+    }
+
+    /// The files of one session.
+    pub fn session(&self, id: &str) -> RpcFs {
+        RpcFs::checked(Arc::clone(&self.remote), id.to_owned(), Arc::clone(&self.config))
+    }
+
+    /// The session that a path leads into, and the rest of the path: empty for the session's folder.
+    fn split<'a>(&self, path: &'a str) -> Result<(RpcFs, &'a str)> {
+        file_parts(path)?;
+        let (id, rest) = path.split_once('/').unwrap_or((path, ""));
+        Ok((self.session(id), rest))
+    }
+
+    /// The same where a file is meant.
+    fn file<'a>(&self, path: &'a str) -> Result<(RpcFs, &'a str)> {
+        let (fs, rest) = self.split(path)?;
+        match rest.is_empty() {
+            true => Err(FsError::IsADirectory { path: path.to_owned() }),
+            false => Ok((fs, rest)),
+        }
+    }
+}
+
+/// The root: it is always there, and nobody can say since when.
+const ROOT: Stat =
+    Stat { kind: Kind::Folder, size: 0, modified: SystemTime::UNIX_EPOCH, created: SystemTime::UNIX_EPOCH };
+
+#[async_trait]
+impl SessionFs for ProviderStore {
+    fn backend(&self) -> Backend {
+        Backend::Rpc
+    }
+
+    fn conventions(&self) -> Conventions {
+        self.config.conventions
+    }
+
+    fn location(&self, path: &str) -> Result<String> {
+        // All sessions have the same folder in their own names.
+        if path.is_empty() {
+            return Ok(self.config.session_state_path.clone());
+        }
+        let (fs, rest) = self.split(path)?;
+        fs.location(rest).map_err(|error| error.at(path))
+    }
+
+    fn lock_key(&self, path: &str) -> Result<String> {
+        let (fs, rest) = self.split(path)?;
+        let key = fs.lock_key(rest).map_err(|error| error.at(path))?;
+        // Two providers may know a session of the same id: what tells them apart is the way to them.
+        Ok(format!("provider-{:p}:{key}", Arc::as_ptr(&self.remote)))
+    }
+
+    fn initial_cwd(&self) -> Option<String> {
+        Some(self.config.initial_cwd.clone())
+    }
+
+    fn tmpdir(&self) -> Result<Arc<dyn SessionFs>> {
+        // Nobody but a session could answer for it.
+        Err(FsError::BadPath { path: String::new(), reason: BadPath::Root })
+    }
+
+    fn of_one_session(&self, session: &str) -> Option<Arc<dyn SessionFs>> {
+        Some(Arc::new(self.session(session)))
+    }
+
+    fn database(&self, folder: &str) -> Option<Arc<dyn Database>> {
+        let (fs, rest) = self.split(folder).ok()?;
+        fs.database(rest)
+    }
+
+    fn without_links(&self) -> Arc<dyn SessionFs> {
+        Arc::new(self.clone())
+    }
+
+    async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
+        let (fs, rest) = self.file(path)?;
+        fs.read_file(rest).await.map_err(|error| error.at(path))
+    }
+
+    async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let (fs, rest) = self.file(path)?;
+        fs.read_range(rest, offset, length).await.map_err(|error| error.at(path))
+    }
+
+    async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
+        let (fs, rest) = self.file(path)?;
+        let lines = fs.read_lines(rest, longest).await;
+        lines.map(|lines| lines.named(path)).map_err(|error| error.at(path))
+    }
+
+    async fn write_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let (fs, rest) = self.file(path)?;
+        fs.write_file(rest, bytes).await.map_err(|error| error.at(path))
+    }
+
+    async fn append_file(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let (fs, rest) = self.file(path)?;
+        fs.append_file(rest, bytes).await.map_err(|error| error.at(path))
+    }
+
+    async fn sync(&self, path: &str) -> Result<()> {
+        let (fs, rest) = self.file(path)?;
+        fs.sync(rest).await.map_err(|error| error.at(path))
+    }
+
+    async fn truncate(&self, path: &str, length: u64) -> Result<()> {
+        let (fs, rest) = self.file(path)?;
+        fs.truncate(rest, length).await.map_err(|error| error.at(path))
+    }
+
+    async fn exists(&self, path: &str) -> Result<bool> {
+        if path.is_empty() {
+            return Ok(true);
+        }
+        let (fs, rest) = self.split(path)?;
+        fs.exists(rest).await.map_err(|error| error.at(path))
+    }
+
+    async fn stat(&self, path: &str) -> Result<Stat> {
+        if path.is_empty() {
+            return Ok(ROOT);
+        }
+        let (fs, rest) = self.split(path)?;
+        fs.stat(rest).await.map_err(|error| error.at(path))
+    }
+
+    async fn mkdir(&self, path: &str) -> Result<()> {
+        if path.is_empty() {
+            return Ok(());
+        }
+        let (fs, rest) = self.split(path)?;
+        fs.mkdir(rest).await.map_err(|error| error.at(path))
+    }
+
+    async fn readdir_with_types(&self, path: &str) -> Result<Vec<DirEntry>> {
+        if path.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (fs, rest) = self.split(path)?;
+        fs.readdir_with_types(rest).await.map_err(|error| error.at(path))
+    }
+
+    async fn rm(&self, path: &str, what: Removal) -> Result<()> {
+        let (fs, rest) = self.split(path)?;
+        if !rest.is_empty() {
+            return fs.rm(rest, what).await.map_err(|error| error.at(path));
+        }
+        // The session's folder itself is the provider's. All that Grove put there goes.
+        let inside = fs.readdir_with_types("").await.map_err(|error| error.at(path))?;
+        if what == Removal::One && !inside.is_empty() {
+            return Err(FsError::NotEmpty { path: path.to_owned() });
+        }
+        for entry in inside {
+            fs.rm(&entry.name, Removal::Everything).await.map_err(|error| error.at(path))?;
+        }
+        Ok(())
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let across = || FsError::AcrossSessions { path: from.to_owned() };
+        file_parts(to)?;
+        let (fs, source) = self.file(from).map_err(|_| across())?;
+        let (id, _) = from.split_once('/').unwrap_or((from, ""));
+        match to.split_once('/') {
+            Some((other, target)) if other == id => fs.rename(source, target).await.map_err(|error| error.at(from)),
+            Some(_) | None => Err(across()),
+        }
+    }
+}
