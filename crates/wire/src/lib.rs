@@ -8,6 +8,8 @@
 //! - [`v1`]: the first dialect (integer version 1): its types, its reducers, and its projection of `grove-core`.
 //!   One folder per version: raising the minimum means deleting a folder and its line in the registry.
 //! - [`ahp`]: the dialect that others speak, the Agent Host Protocol 1.0 and 0.9: its types and its versions.
+//! - [`copilot`]: what the GitHub Copilot SDK speaks with a host: its frames, methods and events, and a session as a
+//!   list of such events.
 //!
 //! # What it never does
 //!
@@ -27,6 +29,7 @@
 //! ```
 
 pub mod ahp;
+pub mod copilot;
 pub mod jsonrpc;
 pub mod registry;
 pub mod v1;

@@ -1,6 +1,6 @@
 //! Tests of `grove-wire` from outside: version 1's shapes and reducers, the law that ties it to `grove-core`, the
-//! shapes as they were released, the protocol's document, readers that meet nonsense, and the types and
-//! reducers of the Agent Host Protocol.
+//! shapes as they were released, the protocol's document, readers that meet nonsense, the types and
+//! reducers of the Agent Host Protocol, and the events of the Copilot SDK.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may stop")]
 
 mod ahp_agents;
@@ -17,6 +17,10 @@ mod ahp_schema;
 mod ahp_types;
 mod ahp_version;
 mod compat;
+mod copilot_decode;
+mod copilot_fixtures;
+mod copilot_golden;
+mod copilot_law;
 mod decode;
 mod document;
 mod json;

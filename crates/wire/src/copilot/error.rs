@@ -1,0 +1,67 @@
+//! How calls fail: in the words that the SDK's clients look for.
+
+use crate::jsonrpc::ErrorObject;
+
+/// The codes of errors.
+pub mod error_code {
+    pub use crate::jsonrpc::code::{INTERNAL, METHOD_NOT_FOUND};
+
+    /// A call before `connect`, where the host has a token.
+    pub const AUTHENTICATION_REQUIRED: i64 = -32001;
+    /// A `connect` with another token.
+    pub const AUTHENTICATION_FAILED: i64 = -32002;
+}
+
+/// How much of a method's name an error repeats.
+const MAX_SHOWN: usize = 100;
+
+/// There is no such method. The SDK tells an older host by these words.
+pub fn unhandled(method: &str) -> ErrorObject {
+    ErrorObject::new(error_code::METHOD_NOT_FOUND, format!("Unhandled method {}", shown(method)))
+}
+
+/// A call that was understood and failed.
+pub fn failed(method: &str, reason: impl std::fmt::Display) -> ErrorObject {
+    ErrorObject::new(error_code::INTERNAL, format!("Request {} failed with message: {reason}", shown(method)))
+}
+
+/// A call whose params cannot be read.
+pub fn invalid_params(method: &str, problem: impl std::fmt::Display) -> ErrorObject {
+    failed(method, format_args!("Invalid {} params: {problem}", shown(method)))
+}
+
+/// Nothing is answered before `connect`.
+pub fn authentication_required() -> ErrorObject {
+    ErrorObject::new(error_code::AUTHENTICATION_REQUIRED, "AUTHENTICATION_REQUIRED")
+}
+
+/// The token is not the host's.
+pub fn authentication_failed() -> ErrorObject {
+    ErrorObject::new(error_code::AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
+}
+
+fn shown(method: &str) -> &str {
+    match method.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => &method[..end],
+        None => method,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_the_codes_and_words_that_clients_look_for() {
+        let text = |error: ErrorObject| (error.code, error.message);
+        assert_eq!(text(unhandled("connect")), (-32601, "Unhandled method connect".to_owned()));
+        let failure = failed("session.send", "no such session");
+        assert_eq!(text(failure), (-32603, "Request session.send failed with message: no such session".to_owned()));
+        let invalid = invalid_params("a.b", "missing field `c`");
+        let words = "Request a.b failed with message: Invalid a.b params: missing field `c`";
+        assert_eq!(text(invalid), (-32603, words.to_owned()));
+        assert_eq!(text(authentication_required()), (-32001, "AUTHENTICATION_REQUIRED".to_owned()));
+        assert_eq!(text(authentication_failed()), (-32002, "AUTHENTICATION_FAILED".to_owned()));
+        assert!(unhandled(&"ü".repeat(1_000)).message.len() < 300);
+    }
+}

@@ -1,0 +1,130 @@
+//! The connection itself, and what concerns no single session.
+
+use crate::ahp::macros::records;
+
+records! {
+    #[derive(Default, Eq)]
+    pub struct ConnectParams {
+        pub token: Option<String>,
+        pub supported_task_kinds: Option<Vec<String>>,
+        pub client_info: Option<ClientInfo>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ClientInfo {
+        pub editor_name: Option<String>,
+        pub editor_version: Option<String>,
+        pub extension_name: Option<String>,
+        pub extension_version: Option<String>,
+    }
+
+    #[derive(Eq)]
+    pub struct ConnectResult {
+        /// Always true: a connection that is refused is an error.
+        pub ok: bool,
+        pub protocol_version: u64,
+        pub version: String,
+        pub task_kinds: Option<Vec<String>>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct PingParams {
+        pub message: Option<String>,
+    }
+
+    #[derive(Eq)]
+    pub struct PingResult {
+        pub message: String,
+        pub timestamp: String,
+        pub protocol_version: u64,
+    }
+
+    #[derive(Eq)]
+    pub struct StatusResult {
+        pub version: String,
+        pub protocol_version: u64,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct AuthStatusResult {
+        pub is_authenticated: bool,
+        pub auth_type: Option<String>,
+        pub host: Option<String>,
+        pub login: Option<String>,
+        pub status_message: Option<String>,
+    }
+
+    #[derive(Eq)]
+    pub struct ModelsListResult {
+        pub models: Vec<Model>,
+    }
+
+    #[derive(Eq)]
+    pub struct Model {
+        pub id: String,
+        pub name: String,
+        pub capabilities: Option<ModelCapabilities>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ModelCapabilities {
+        pub supports: Option<ModelSupports>,
+        pub limits: Option<ModelLimits>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ModelSupports {
+        pub vision: Option<bool>,
+        pub reasoning_effort: Option<bool>,
+    }
+
+    /// Its keys are written in snake case.
+    #[derive(Copy, Default, Eq)]
+    pub struct ModelLimits {
+        #[serde(rename = "max_prompt_tokens")]
+        pub max_prompt_tokens: Option<u64>,
+        #[serde(rename = "max_output_tokens")]
+        pub max_output_tokens: Option<u64>,
+        #[serde(rename = "max_context_window_tokens")]
+        pub max_context_window_tokens: Option<u64>,
+    }
+}
+
+impl ConnectResult {
+    /// The answer of a host that calls itself `version`.
+    pub fn of(version: impl Into<String>) -> Self {
+        Self { ok: true, protocol_version: crate::copilot::PROTOCOL_VERSION, version: version.into(), task_kinds: None }
+    }
+}
+
+impl PingResult {
+    /// The answer to a ping at a time.
+    pub fn to(ping: &PingParams, at: grove_core::Timestamp) -> Self {
+        Self {
+            message: format!("pong: {}", ping.message.as_deref().unwrap_or_default()),
+            timestamp: crate::ahp::time::text(at),
+            protocol_version: crate::copilot::PROTOCOL_VERSION,
+        }
+    }
+}
+
+impl StatusResult {
+    /// The answer of a host that calls itself `version`.
+    pub fn of(version: impl Into<String>) -> Self {
+        Self { version: version.into(), protocol_version: crate::copilot::PROTOCOL_VERSION }
+    }
+}
+
+impl Model {
+    /// How a model of an agent is shown, under the name by which a session asks for it.
+    pub fn of(id: impl Into<String>, model: &grove_core::ModelInfo) -> Self {
+        let capabilities = ModelCapabilities {
+            supports: Some(ModelSupports {
+                vision: Some(model.supports_vision.unwrap_or(false)),
+                reasoning_effort: None,
+            }),
+            limits: Some(ModelLimits { max_context_window_tokens: model.max_context_window, ..ModelLimits::default() }),
+        };
+        Self { id: id.into(), name: model.name.clone(), capabilities: Some(capabilities) }
+    }
+}

@@ -1,0 +1,281 @@
+//! Sessions: opening, prompting, closing, listing, forking.
+
+use serde_json::Value;
+
+use crate::ahp::macros::{records, words};
+use crate::copilot::Event;
+
+records! {
+    /// The params of `session.create` and of `session.resume`, which say nearly the same. What is not here concerns an
+    /// agent's own insides, and is ignored.
+    #[derive(Default)]
+    pub struct OpenParams {
+        /// A new session's name may be the client's choice; one that is resumed has one.
+        pub session_id: Option<String>,
+        pub model: Option<String>,
+        pub client_name: Option<String>,
+        pub tools: Option<Vec<ToolDeclaration>>,
+        pub working_directory: Option<String>,
+        pub additional_directories: Option<Vec<String>>,
+        /// Whether the client answers permission requests.
+        pub request_permission: Option<bool>,
+        /// Whether the client answers `userInput.request`.
+        pub request_user_input: Option<bool>,
+        pub request_elicitation: Option<bool>,
+        pub hooks: Option<bool>,
+        /// Whether the client wants to hear text as it is written.
+        pub streaming: Option<bool>,
+        pub include_sub_agent_streaming_events: Option<bool>,
+        pub system_message: Option<Value>,
+        pub available_tools: Option<Vec<String>>,
+        pub excluded_tools: Option<Vec<String>>,
+        pub reasoning_effort: Option<String>,
+        /// Resuming: no `session.resume` is to be told.
+        pub disable_resume: Option<bool>,
+        /// Resuming: what waited for an answer goes on waiting.
+        pub continue_pending_work: Option<bool>,
+    }
+
+    /// A tool that the client runs for the agent.
+    pub struct ToolDeclaration {
+        pub name: String,
+        pub description: Option<String>,
+        /// A JSON schema.
+        pub parameters: Option<Value>,
+        pub overrides_built_in_tool: Option<bool>,
+        pub skip_permission: Option<bool>,
+    }
+
+    #[derive(Default)]
+    pub struct OpenResult {
+        pub session_id: String,
+        pub workspace_path: Option<String>,
+        pub capabilities: Option<SessionCapabilities>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct SessionCapabilities {}
+
+    pub struct SendParams {
+        pub session_id: String,
+        pub prompt: String,
+        /// What is shown in the prompt's place.
+        pub display_prompt: Option<String>,
+        pub attachments: Option<Vec<Attachment>>,
+        pub mode: Option<SendMode>,
+        pub agent_mode: Option<String>,
+        pub source: Option<String>,
+        /// Whether a waiting message goes before the others.
+        pub prepend: Option<bool>,
+        /// Whether the answer waits for the turn's end.
+        pub wait: Option<bool>,
+    }
+
+    #[derive(Eq)]
+    pub struct SendResult {
+        pub message_id: String,
+    }
+
+    #[derive(Default)]
+    pub struct AttachmentRange {
+        pub start: u64,
+        pub end: u64,
+    }
+
+    /// Both counts begin at zero.
+    #[derive(Copy, Default, Eq)]
+    pub struct AttachmentPosition {
+        pub line: u64,
+        pub character: u64,
+    }
+
+    #[derive(Copy, Default, Eq)]
+    pub struct AttachmentSelectionRange {
+        pub start: AttachmentPosition,
+        pub end: AttachmentPosition,
+    }
+
+    pub struct FileAttachment {
+        pub path: String,
+        pub display_name: Option<String>,
+        pub line_range: Option<AttachmentRange>,
+    }
+
+    pub struct DirectoryAttachment {
+        pub path: String,
+        pub display_name: Option<String>,
+    }
+
+    pub struct SelectionAttachment {
+        pub file_path: String,
+        pub display_name: Option<String>,
+        pub text: Option<String>,
+        pub selection: Option<AttachmentSelectionRange>,
+    }
+
+    /// Bytes that come with the message, in base64.
+    pub struct BlobAttachment {
+        pub data: Option<String>,
+        pub mime_type: Option<String>,
+        pub display_name: Option<String>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct AbortParams {
+        pub session_id: String,
+        pub reason: Option<String>,
+    }
+
+    pub struct GetMessagesResult {
+        pub events: Vec<Event>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ShutdownParams {
+        pub session_id: String,
+        /// `routine` or `error`.
+        #[serde(rename = "type")]
+        pub kind: Option<String>,
+        pub reason: Option<String>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ListParams {
+        pub filter: Option<ListFilter>,
+    }
+
+    /// Each of them must fit where it is given.
+    #[derive(Default, Eq)]
+    pub struct ListFilter {
+        pub cwd: Option<String>,
+        pub git_root: Option<String>,
+        pub repository: Option<String>,
+        pub branch: Option<String>,
+    }
+
+    #[derive(Eq)]
+    pub struct ListResult {
+        pub sessions: Vec<SessionMetadata>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct SessionMetadata {
+        pub session_id: String,
+        pub start_time: String,
+        pub modified_time: String,
+        pub summary: Option<String>,
+        pub name: Option<String>,
+        pub client_name: Option<String>,
+        pub is_remote: bool,
+        pub context: Option<SessionContext>,
+    }
+
+    /// Where a session works.
+    #[derive(Default, Eq)]
+    pub struct SessionContext {
+        pub cwd: String,
+        pub git_root: Option<String>,
+        pub repository: Option<String>,
+        pub branch: Option<String>,
+        pub head_commit: Option<String>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct GetMetadataResult {
+        pub session: Option<SessionMetadata>,
+    }
+
+    /// The result of `session.getLastId` and of `session.getForeground`: none, where there is none.
+    #[derive(Default, Eq)]
+    pub struct MaybeSession {
+        pub session_id: Option<String>,
+        pub workspace_path: Option<String>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ForkParams {
+        pub session_id: String,
+        /// The first event that the fork does not have.
+        pub to_event_id: Option<String>,
+        pub name: Option<String>,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct ForkResult {
+        pub session_id: String,
+        pub name: Option<String>,
+    }
+}
+
+words! {
+    /// What becomes of a prompt while a turn runs.
+    pub enum SendMode {
+        /// It waits for its turn.
+        Enqueue = "enqueue",
+        /// It is for the turn that runs.
+        Immediate = "immediate",
+    }
+}
+
+crate::ahp::macros::unions! {
+    /// Something that a prompt points at, or carries. References to GitHub are kept as they came.
+    pub enum Attachment by "type" {
+        "file" => File(FileAttachment),
+        "directory" => Directory(DirectoryAttachment),
+        "selection" => Selection(SelectionAttachment),
+        "blob" => Blob(BlobAttachment),
+    }
+}
+
+impl SessionMetadata {
+    /// The row of a session.
+    pub fn of(session: &grove_core::Session) -> Self {
+        let named = Some(&session.title).filter(|title| *title != grove_core::Session::UNTITLED);
+        Self {
+            session_id: session.id.to_string(),
+            start_time: crate::ahp::time::text(session.created_at),
+            modified_time: crate::ahp::time::text(session.modified_at),
+            summary: named.cloned(),
+            name: named.cloned(),
+            client_name: None,
+            is_remote: false,
+            context: SessionContext::of(session),
+        }
+    }
+}
+
+impl SessionMetadata {
+    /// The row of a session of which no more is known than its name and its times.
+    pub fn unread(id: &grove_core::SessionId, created: grove_core::Timestamp, modified: grove_core::Timestamp) -> Self {
+        Self {
+            session_id: id.to_string(),
+            start_time: crate::ahp::time::text(created),
+            modified_time: crate::ahp::time::text(modified),
+            ..Self::default()
+        }
+    }
+}
+
+impl SessionContext {
+    /// Where a session works, as far as core knows.
+    pub fn of(session: &grove_core::Session) -> Option<Self> {
+        let folder = session.working_directories.first()?;
+        // Sessions name folders by URIs, the SDK by paths.
+        let cwd = match folder.strip_prefix("file://") {
+            Some(path) => percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned(),
+            None => folder.clone(),
+        };
+        Some(Self { cwd, ..Self::default() })
+    }
+}
+
+impl ListFilter {
+    /// Whether a session in this context is asked for.
+    pub fn takes(&self, context: Option<&SessionContext>) -> bool {
+        let fits = |wanted: &Option<String>, is: Option<&String>| wanted.is_none() || wanted.as_ref() == is;
+        fits(&self.cwd, context.map(|context| &context.cwd))
+            && fits(&self.git_root, context.and_then(|context| context.git_root.as_ref()))
+            && fits(&self.repository, context.and_then(|context| context.repository.as_ref()))
+            && fits(&self.branch, context.and_then(|context| context.branch.as_ref()))
+    }
+}

@@ -1,0 +1,103 @@
+//! The events that are kept, read again.
+
+use std::ops::Deref;
+
+use grove_core::{Session, Turn};
+
+use super::ids;
+use super::said;
+use super::steps::{At, View, steps};
+use crate::copilot::{Event, EventId};
+
+/// Where an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The how-manieth turn; the one that runs comes behind all that are over.
+    pub turn: usize,
+    pub spot: Spot,
+}
+
+/// Where in its turn an event stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// Before everything that was said.
+    SessionStart,
+    /// What the person said, and that the agent took it up.
+    UserMessage,
+    /// The how-manieth part.
+    Part(usize),
+    /// The turn's end.
+    End,
+}
+
+/// The kept events of a session in order: its start, those of the turns that are given (all that are over, oldest
+/// first), and those of the turn that runs.
+pub fn history<'a, T>(session: &'a Session, turns: impl IntoIterator<Item = T> + 'a) -> impl Iterator<Item = Event> + 'a
+where
+    T: Deref<Target = Turn> + 'a,
+{
+    let mut last = ids::start_id(&session.id);
+    let mut told = move |turn: View<'_>| {
+        let mut events = Vec::with_capacity(turn.parts.len() + 4);
+        for step in steps(turn) {
+            let event = said::event(&session.id, turn, step, last.clone());
+            last = event.id.clone();
+            events.push(event);
+        }
+        events
+    };
+    let mut turns = turns.into_iter();
+    let mut running = session.main_chat().and_then(|chat| chat.active.as_deref());
+    let of_turns = std::iter::from_fn(move || match turns.next() {
+        Some(turn) => Some(told(View::of(&turn))),
+        None => running.take().map(|active| told(View::running(active))),
+    });
+    std::iter::once(said::start(session)).chain(of_turns.flatten())
+}
+
+/// Finds where an event stands, among the same turns. Nothing where there is no such event.
+pub fn locate<T>(session: &Session, turns: impl IntoIterator<Item = T>, event: &str) -> Option<Place>
+where
+    T: Deref<Target = Turn>,
+{
+    if *ids::start_id(&session.id) == *event {
+        return Some(Place { turn: 0, spot: Spot::SessionStart });
+    }
+    let mut count = 0;
+    for turn in turns {
+        if let Some(spot) = spot(session, View::of(&turn), event) {
+            return Some(Place { turn: count, spot });
+        }
+        count += 1;
+    }
+    let running = session.main_chat().and_then(|chat| chat.active.as_deref())?;
+    spot(session, View::running(running), event).map(|spot| Place { turn: count, spot })
+}
+
+fn spot(session: &Session, turn: View<'_>, event: &str) -> Option<Spot> {
+    let step = steps(turn).find(|step| *ids::step(&session.id, turn, *step) == *event)?;
+    Some(match step.at {
+        At::Beginning => Spot::UserMessage,
+        At::Part(part) => Spot::Part(part),
+        At::End => Spot::End,
+    })
+}
+
+/// The last kept event of a session as it is now.
+pub(super) fn last(session: &Session) -> EventId {
+    let Some(chat) = session.main_chat() else { return ids::start_id(&session.id) };
+    if let Some(active) = &chat.active {
+        let turn = View::running(active);
+        if let Some(step) = steps(turn).last() {
+            return ids::step(&session.id, turn, step);
+        }
+    }
+    last_of(session, chat.turns.last().map(Deref::deref))
+}
+
+/// The last event of a turn that is over, or the session's first.
+pub(super) fn last_of(session: &Session, turn: Option<&Turn>) -> EventId {
+    let last =
+        turn.map(View::of).and_then(|turn| Some(ids::step(&session.id, turn, super::steps::of_end(turn).last()?)));
+    last.unwrap_or_else(|| ids::start_id(&session.id))
+}

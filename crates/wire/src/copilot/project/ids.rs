@@ -1,0 +1,72 @@
+//! Names of events. Nobody keeps them: each follows from what it names, so that everybody finds the same.
+
+use grove_core as core;
+use sha2::{Digest, Sha256};
+
+use super::steps::{Step, View};
+use crate::copilot::EventId;
+
+/// The id of a session's first event.
+pub fn start_id(session: &core::SessionId) -> EventId {
+    uuid(&[session.as_str(), "session.start"])
+}
+
+/// The id of the event of a step.
+pub(super) fn step(session: &core::SessionId, turn: View<'_>, step: Step) -> EventId {
+    in_turn(session, turn, step.what.name(), step.place(), "")
+}
+
+/// How a message of an answer is called, by the part that its text is in.
+pub(super) fn message(session: &core::SessionId, turn: View<'_>, part: usize) -> EventId {
+    in_turn(session, turn, "message", part, "")
+}
+
+/// The id of the event that tells a piece of something that grows, which begins at `offset`.
+pub(super) fn piece(session: &core::SessionId, turn: View<'_>, kind: &str, part: usize, offset: usize) -> EventId {
+    in_turn(session, turn, kind, part, &offset.to_string())
+}
+
+/// The id of an ephemeral event of the session: the how-manieth at its time.
+pub(super) fn aside(session: &core::SessionId, kind: &str, at: core::Timestamp, number: u64) -> EventId {
+    uuid(&[session.as_str(), "aside", kind, &at.0.to_string(), &number.to_string()])
+}
+
+/// A turn's id alone might come again where the leaf has moved: its start tells the two apart.
+fn in_turn(session: &core::SessionId, turn: View<'_>, kind: &str, place: usize, more: &str) -> EventId {
+    let start = turn.started_at.0.to_string();
+    uuid(&[session.as_str(), "turn", turn.id.as_str(), &start, kind, &place.to_string(), more])
+}
+
+/// A UUID of the version that is left to whoever makes it (8), from a hash of these words.
+fn uuid(words: &[&str]) -> EventId {
+    let mut hash = Sha256::new();
+    for word in words {
+        // With their lengths, so that no two lists of words are the same text.
+        hash.update((word.len() as u64).to_be_bytes());
+        hash.update(word.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    bytes[6] = bytes[6] & 0x0f | 0x80;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let number = u128::from_be_bytes(bytes);
+    let hex = format!("{number:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_uuid_that_follows_from_what_it_names() {
+        let id = start_id(&"s1".into());
+        assert_eq!(id, start_id(&"s1".into()));
+        assert_ne!(id, start_id(&"s2".into()));
+        let groups: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(groups, [8, 4, 4, 4, 12]);
+        assert_eq!(id.as_bytes()[14], b'8');
+        assert!(matches!(id.as_bytes()[19], b'8' | b'9' | b'a' | b'b'), "{id}");
+        assert_ne!(uuid(&["ab", "c"]), uuid(&["a", "bc"]));
+    }
+}

@@ -1,0 +1,595 @@
+//! What a session's clients hear as it happens.
+
+use grove_core::{
+    self as core, ActiveTurn, Change, ChatEvent, Part, Session, SessionEvent, Timestamp, ToolCall, ToolCallId,
+    ToolCallStatus,
+};
+use serde::Deserialize;
+
+use super::steps::{self, BEGINNING, Step, View, What};
+use super::{asked, history, ids, said};
+use crate::ahp::time;
+use crate::copilot::events::*;
+use crate::copilot::{Event, EventId};
+
+/// Turns what happens in a session's main chat into events, in order.
+///
+/// It keeps a copy of the session without the turns that are over, brings it forward by each event, and tells what became
+/// tellable by it. So it can begin in the middle of a turn, and what does not fit changes and tells nothing.
+#[derive(Debug)]
+pub struct Projector {
+    /// Only the main chat, and only what is running in it.
+    session: Session,
+    /// The last event that is kept.
+    last: EventId,
+    /// The session is idle unless what waits is started next.
+    idle: Option<Idle>,
+    /// How many ephemeral events of the session were told at this time.
+    asides: (Timestamp, u64),
+}
+
+/// How the last turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Idle {
+    Done,
+    Aborted,
+}
+
+/// Where a call stands, as far as others are asked about it.
+#[derive(PartialEq)]
+enum Waits {
+    No,
+    Permission(core::RequestId),
+    Client,
+}
+
+impl Projector {
+    /// Begins with a session as it is now. What was said before is [`history`](super::history()).
+    pub fn new(session: &Session) -> Self {
+        let last = history::last(session);
+        let mut session = session.with_newest_turns(0);
+        session.chats.truncate(1);
+        session.catalogue.clear();
+        session.input_needed.clear();
+        session.active_clients.clear();
+        for chat in &mut session.chats {
+            chat.unlogged.clear();
+            chat.draft = None;
+        }
+        Self { session, last, idle: None, asides: (Timestamp(0), 0) }
+    }
+
+    /// What clients hear of an event.
+    pub fn tell(&mut self, event: &core::Event) -> Vec<Event> {
+        let mut told = Vec::new();
+        match &event.change {
+            Change::Session(session, change) if *session == self.session.id => {
+                self.become_idle(event.at, &mut told);
+                self.of_session(event, change, &mut told);
+            }
+            Change::Chat(session, chat, change) if *session == self.session.id => {
+                if self.session.main_chat().is_none_or(|main| main.id != *chat) {
+                    return told;
+                }
+                if !may_start_next(change) {
+                    self.become_idle(event.at, &mut told);
+                }
+                self.of_chat(event, change, &mut told);
+            }
+            Change::Root(_) | Change::Session(..) | Change::Chat(..) => {}
+        }
+        told
+    }
+
+    /// What waits for an answer now: told to a client that comes in the middle.
+    pub fn waiting(&mut self, at: Timestamp) -> Vec<Event> {
+        let mut due: Vec<EventData> = Vec::new();
+        for part in self.active().map_or(&[][..], ActiveTurn::parts) {
+            match part {
+                Part::ToolCall(call) => due.extend(self.question(call)),
+                Part::InputRequest(request) if request.outcome.is_none() => {
+                    due.push(asked::user_input_requested(request).into());
+                }
+                _ => {}
+            }
+        }
+        due.into_iter().map(|data| self.aside(at, data)).collect()
+    }
+
+    /// An ephemeral event behind what was told so far.
+    pub fn aside(&mut self, at: Timestamp, data: impl Into<EventData>) -> Event {
+        if self.asides.0 != at {
+            self.asides = (at, 0);
+        }
+        self.asides.1 += 1;
+        let data = data.into();
+        let id = ids::aside(&self.session.id, data.kind(), at, self.asides.1);
+        self.ephemeral(id, at, data)
+    }
+
+    fn ephemeral(&self, id: EventId, at: Timestamp, data: EventData) -> Event {
+        Event {
+            id,
+            timestamp: time::text(at),
+            parent_id: Some(self.last.clone()),
+            ephemeral: true,
+            agent_id: None,
+            data,
+        }
+    }
+
+    fn active(&self) -> Option<&ActiveTurn> {
+        self.session.main_chat()?.active.as_deref()
+    }
+
+    /// What others are asked about a call, where they are.
+    fn question(&self, call: &ToolCall) -> Option<EventData> {
+        match &call.status {
+            ToolCallStatus::PendingConfirmation(request) => {
+                Some(Box::new(asked::permission_requested(call, request)).into())
+            }
+            ToolCallStatus::Running if call.client.is_some() => Some(asked::external_tool(&self.session, call).into()),
+            _ => None,
+        }
+    }
+
+    fn become_idle(&mut self, at: Timestamp, told: &mut Vec<Event>) {
+        if let Some(idle) = self.idle.take() {
+            let aborted = (idle == Idle::Aborted).then_some(true);
+            told.push(self.aside(at, SessionIdle { aborted }));
+        }
+    }
+
+    fn of_session(&mut self, event: &core::Event, change: &SessionEvent, told: &mut Vec<Event>) {
+        let at = event.at;
+        match change {
+            SessionEvent::TitleChanged(title) => {
+                self.session.apply(event);
+                told.push(self.aside(at, TitleChanged { title: title.clone() }));
+            }
+            SessionEvent::ModelChanged(model) => {
+                let previous_model = self.session.model.as_ref().map(core::ModelId::to_string);
+                self.session.apply(event);
+                told.push(self.aside(at, ModelChange { previous_model, new_model: model.to_string() }));
+            }
+            SessionEvent::DetailsChanged(details) => self.of_details(event, details, told),
+            SessionEvent::CreationFailed(error) => told.push(self.aside(at, said::session_error(error))),
+            SessionEvent::Created(_)
+            | SessionEvent::Ready
+            | SessionEvent::Listed
+            | SessionEvent::Removed
+            | SessionEvent::ReadChanged(_)
+            | SessionEvent::ArchivedChanged(_)
+            | SessionEvent::ChatRowChanged(_)
+            | SessionEvent::InputNeededSet(_)
+            | SessionEvent::InputNeededRemoved { .. }
+            | SessionEvent::ChatAdded(_)
+            | SessionEvent::ChatRemoved(_)
+            | SessionEvent::ActiveClientSet(_)
+            | SessionEvent::ActiveClientRemoved(_)
+            | SessionEvent::ConfigChanged { .. }
+            | SessionEvent::Moved(_) => {}
+        }
+    }
+
+    fn of_details(&mut self, event: &core::Event, details: &core::Details, told: &mut Vec<Event>) {
+        let plan = |details: &core::Details| details.workspace.and_then(|workspace| workspace.plan);
+        let operation = match (plan(&self.session.details), plan(details)) {
+            (None, Some(_)) => Some("create"),
+            (Some(before), Some(after)) if before != after => Some("update"),
+            (Some(_), None) => Some("delete"),
+            (Some(_), Some(_)) | (None, None) => None,
+        };
+        if let Some(operation) = operation {
+            told.push(self.aside(event.at, PlanChanged { operation: operation.to_owned() }));
+        }
+        let known = &self.session.details.warnings;
+        let new: Vec<_> = details.warnings.iter().filter(|warning| !known.contains(warning)).cloned().collect();
+        for message in new {
+            told.push(self.aside(event.at, SessionWarning { warning_type: "session".to_owned(), message }));
+        }
+        if let Some(reason) = &details.unsaved
+            && self.session.details.unsaved.as_ref() != Some(reason)
+        {
+            told.push(self.aside(event.at, super::persistence_error(reason)));
+        }
+        self.session.apply(event);
+    }
+
+    fn of_chat(&mut self, event: &core::Event, change: &ChatEvent, told: &mut Vec<Event>) {
+        let at = event.at;
+        match change {
+            ChatEvent::TurnStarted { .. } => self.turn_started(event, told),
+            ChatEvent::TurnCompleted { .. } | ChatEvent::TurnCancelled { .. } | ChatEvent::TurnFailed { .. } => {
+                self.turn_ended(event, told);
+            }
+            ChatEvent::TextDelta { turn, part, content } => {
+                self.grown(event, turn, &Growing::Part(part), content, told);
+            }
+            ChatEvent::ReasoningDelta { turn, part, content } => {
+                self.grown(event, turn, &Growing::Part(part), content, told);
+            }
+            ChatEvent::ToolCallInputDelta { turn, call, content } => {
+                self.grown(event, turn, &Growing::Input(call), content, told);
+            }
+            ChatEvent::PartAdded { turn, .. }
+            | ChatEvent::ToolCallStarted { turn, .. }
+            | ChatEvent::InputRequested { turn, .. } => self.added(event, turn, told),
+            ChatEvent::ToolCallReady { turn, call, .. } => self.call_changed(event, turn, &call.id, told),
+            ChatEvent::ToolCallRestated { turn, restated } => self.call_changed(event, turn, &restated.call.id, told),
+            ChatEvent::ToolCallGated { turn, gated } => self.call_changed(event, turn, &gated.call, told),
+            ChatEvent::ToolCallConfirmed { turn, call, .. }
+            | ChatEvent::ToolCallOutput { turn, call, .. }
+            | ChatEvent::ToolCallCompleted { turn, call, .. }
+            | ChatEvent::ToolCallResultGated { turn, call, .. }
+            | ChatEvent::ToolCallResultConfirmed { turn, call, .. } => self.call_changed(event, turn, call, told),
+            ChatEvent::UsageReported { turn, usage } => {
+                if self.active().is_some_and(|active| active.id == *turn) {
+                    self.session.apply(event);
+                    self.used(at, usage, told);
+                }
+            }
+            ChatEvent::InputAnswerChanged { .. } => self.session.apply(event),
+            ChatEvent::InputAnswered { turn, request, .. } => {
+                let is_open = |active: &ActiveTurn| {
+                    active.id == *turn && active.input_request(request).is_some_and(|input| input.outcome.is_none())
+                };
+                if self.active().is_some_and(is_open) {
+                    self.session.apply(event);
+                    let answers = self.active().and_then(|active| Some(&active.input_request(request)?.answers));
+                    let answered = answers.map(|answers| asked::user_input_completed(request, answers));
+                    told.extend(answered.map(|answered| self.aside(at, answered)));
+                }
+            }
+            ChatEvent::SteeringSet(_)
+            | ChatEvent::SteeringRemoved(_)
+            | ChatEvent::QueuedSet(_)
+            | ChatEvent::QueuedRemoved(_)
+            | ChatEvent::QueueReordered(_) => {
+                self.session.apply(event);
+                told.push(self.aside(at, PendingMessagesModified {}));
+            }
+            ChatEvent::TurnsLeft => {
+                self.session.apply(event);
+                self.last = ids::start_id(&self.session.id);
+            }
+            // The turns themselves are not kept here.
+            ChatEvent::TurnsTaken { turns, .. } => {
+                self.last = history::last_of(&self.session, turns.last().map(|turn| &**turn));
+            }
+            ChatEvent::TurnsInherited { origin, turns, .. } => {
+                if origin.is_shown() {
+                    self.last = history::last_of(&self.session, turns.last().map(|turn| &**turn));
+                }
+            }
+            ChatEvent::EntryAdded(entry) => {
+                if let Some(compacted) = compaction(&entry.line) {
+                    told.push(self.aside(at, compacted));
+                }
+            }
+            ChatEvent::DraftChanged(_)
+            | ChatEvent::ChatReadChanged(_)
+            | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ActivityChanged(_)
+            | ChatEvent::AgentSessionChanged(_) => {}
+        }
+    }
+
+    fn turn_started(&mut self, event: &core::Event, told: &mut Vec<Event>) {
+        if self.active().is_some() {
+            return;
+        }
+        self.idle = None;
+        self.session.apply(event);
+        self.keep(event.at, &BEGINNING, told);
+    }
+
+    /// Tells steps of the running turn.
+    fn keep(&mut self, at: Timestamp, steps: &[Step], told: &mut Vec<Event>) {
+        let Some(active) = self.session.main_chat().and_then(|chat| chat.active.as_deref()) else { return };
+        keep(&self.session.id, View::running(active), at, steps, &mut self.last, told);
+    }
+
+    /// What there is to tell of some of the running turn's parts.
+    fn steps_of(&self, parts: std::ops::Range<usize>) -> Vec<Step> {
+        let Some(active) = self.active() else { return Vec::new() };
+        parts.flat_map(|at| steps::of_part(View::running(active), at)).collect()
+    }
+
+    /// Something was added behind the last part, which is whole now.
+    fn added(&mut self, event: &core::Event, turn: &core::TurnId, told: &mut Vec<Event>) {
+        let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
+        let count = active.parts().len();
+        self.session.apply(event);
+        let Some(active) = self.active().filter(|active| active.parts().len() > count) else { return };
+        let opened = match &active.parts()[count] {
+            Part::Text(text) => Some(text.content.clone()),
+            Part::Reasoning { content, .. } => Some(content.clone()),
+            _ => None,
+        };
+        let aside = match &active.parts()[count] {
+            Part::Plan(_) => Some(TodosChanged {}.into()),
+            Part::InputRequest(request) => Some(asked::user_input_requested(request).into()),
+            Part::ToolCall(call) => self.question(call),
+            Part::Text(_) | Part::Reasoning { .. } | Part::Content(_) | Part::Error(_) | Part::Notice(_) => None,
+        };
+        // Nothing was told of the part before while it could still grow.
+        let due = self.steps_of(count.saturating_sub(1)..count + 1);
+        let due: Vec<Step> = due.into_iter().filter(|step| is_new_at(*step, count)).collect();
+        self.keep(event.at, &due, told);
+        if let Some(content) = opened {
+            self.opened(event.at, count, &content, told);
+        }
+        told.extend(aside.map(|data| self.aside(event.at, data)));
+    }
+
+    /// A text or a thought began, perhaps as a whole.
+    fn opened(&mut self, at: Timestamp, part: usize, content: &str, told: &mut Vec<Event>) {
+        let Some(active) = self.active() else { return };
+        let turn = View::running(active);
+        if let Some(Part::Text(_)) = turn.parts.get(part) {
+            let message_id = ids::message(&self.session.id, turn, part).to_string();
+            let id = ids::piece(&self.session.id, turn, "messageStart", part, 0);
+            told.push(self.ephemeral(id, at, MessageStart { message_id }.into()));
+        }
+        told.extend(self.piece(at, part, 0, content));
+    }
+
+    /// A text, a thought or an input grew.
+    fn grown(
+        &mut self,
+        event: &core::Event,
+        turn: &core::TurnId,
+        what: &Growing<'_>,
+        content: &str,
+        told: &mut Vec<Event>,
+    ) {
+        let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
+        // What grows is the last part, or near it.
+        let Some(part) = active.parts().iter().rposition(|part| what.is(part)) else { return };
+        let offset = length(&active.parts()[part]);
+        self.session.apply(event);
+        let is_longer = self.active().is_some_and(|active| length(&active.parts()[part]) > offset);
+        if is_longer {
+            told.extend(self.piece(event.at, part, offset, content));
+        }
+    }
+
+    /// What is new of a part that grows.
+    fn piece(&self, at: Timestamp, part: usize, offset: usize, content: &str) -> Option<Event> {
+        if content.is_empty() {
+            return None;
+        }
+        let turn = View::running(self.active()?);
+        let delta = content.to_owned();
+        let data: EventData = match turn.parts.get(part)? {
+            Part::Text(_) => {
+                let message_id = ids::message(&self.session.id, turn, part).to_string();
+                MessageDelta { message_id, delta_content: delta }.into()
+            }
+            Part::Reasoning { id, .. } => ReasoningDelta { reasoning_id: id.to_string(), delta_content: delta }.into(),
+            Part::ToolCall(call) => ToolCallDelta {
+                tool_call_id: call.id.to_string(),
+                tool_name: Some(call.name.clone()),
+                input_delta: delta,
+            }
+            .into(),
+            _ => return None,
+        };
+        let id = ids::piece(&self.session.id, turn, "delta", part, offset);
+        Some(self.ephemeral(id, at, data))
+    }
+
+    /// A call came further.
+    fn call_changed(&mut self, event: &core::Event, turn: &core::TurnId, call: &ToolCallId, told: &mut Vec<Event>) {
+        let Some(active) = self.active().filter(|active| active.id == *turn) else { return };
+        let is_it = |part: &Part| matches!(part, Part::ToolCall(mine) if mine.id == *call);
+        let Some(part) = active.parts().iter().rposition(is_it) else { return };
+        let waited = waits(&active.parts()[part]);
+        let output = output_of(&active.parts()[part]).map(str::to_owned);
+        let known = self.steps_of(part..part + 1);
+        self.session.apply(event);
+
+        let Some(now) = self.active().and_then(|active| active.parts().get(part)) else { return };
+        let waiting = waits(now);
+        let Part::ToolCall(now) = now else { return };
+        let partial = match &event.change {
+            Change::Chat(_, _, ChatEvent::ToolCallOutput { .. }) => partial_result(now, output.as_deref()),
+            _ => None,
+        };
+        let asks = (waiting != waited).then(|| self.question(now)).flatten();
+        let answered: Option<EventData> = match (&waited, &event.change) {
+            _ if waiting == waited => None,
+            (Waits::Permission(request), Change::Chat(_, _, ChatEvent::ToolCallConfirmed { verdict, .. })) => {
+                Some(asked::permission_completed(call, request, verdict).into())
+            }
+            (Waits::Permission(request), _) => Some(asked::permission_cancelled(call, request).into()),
+            (Waits::Client, _) => Some(ExternalToolCompleted { request_id: call.to_string() }.into()),
+            (Waits::No, _) => None,
+        };
+        let due: Vec<Step> = self.steps_of(part..part + 1).into_iter().filter(|step| !known.contains(step)).collect();
+
+        told.extend(answered.map(|data| self.aside(event.at, data)));
+        self.keep(event.at, &due, told);
+        told.extend(asks.map(|data| self.aside(event.at, data)));
+        told.extend(partial.map(|data| self.aside(event.at, data)));
+    }
+
+    fn turn_ended(&mut self, event: &core::Event, told: &mut Vec<Event>) {
+        let Some(active) = self.active() else { return };
+        let known: Vec<Step> = steps::steps(View::running(active)).collect();
+        let unanswered: Vec<EventData> = active.parts().iter().filter_map(unanswered).collect();
+        self.session.apply(event);
+        let finished = match self.session.chats.first_mut() {
+            Some(chat) if chat.active.is_none() => chat.turns.pop(),
+            _ => None,
+        };
+        let Some(finished) = finished else { return };
+        for data in unanswered {
+            let aside = self.aside(event.at, data);
+            told.push(aside);
+        }
+        let turn = View::of(&finished);
+        // Both are in order, so that one walk finds what is new.
+        let mut known = known.into_iter().peekable();
+        let due: Vec<Step> = steps::steps(turn).filter(|step| known.next_if_eq(step).is_none()).collect();
+        keep(&self.session.id, turn, event.at, &due, &mut self.last, told);
+        let aborted = finished.outcome == core::Outcome::Cancelled;
+        self.idle = Some(if aborted { Idle::Aborted } else { Idle::Done });
+        // What waits is started next, if it is; only then it matters.
+        let waits = self.session.main_chat().is_some_and(|chat| chat.steering.is_some() || !chat.queued.is_empty());
+        if !waits {
+            self.become_idle(event.at, told);
+        }
+    }
+
+    fn used(&mut self, at: Timestamp, usage: &core::Usage, told: &mut Vec<Event>) {
+        let asked_for = self.active().and_then(|active| active.message.model.as_ref());
+        let model = usage.model.as_ref().or(asked_for).or(self.session.model.as_ref());
+        let model = model.map_or_else(|| self.session.provider.to_string(), core::ModelId::to_string);
+        let used = Usage {
+            model,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+        };
+        told.push(self.aside(at, used));
+        if let Some(context) = usage.context {
+            // How many messages the window holds is known to the agent alone.
+            let info = UsageInfo { token_limit: context.size, current_tokens: context.used, messages_length: 0 };
+            told.push(self.aside(at, info));
+        }
+    }
+}
+
+/// Tells steps of a turn, each behind the one before.
+fn keep(
+    session: &core::SessionId,
+    turn: View<'_>,
+    at: Timestamp,
+    steps: &[Step],
+    last: &mut EventId,
+    told: &mut Vec<Event>,
+) {
+    for step in steps {
+        let event = said::event(session, turn, *step, last.clone());
+        last.clone_from(&event.id);
+        told.push(Event { timestamp: time::text(at), ..event });
+    }
+}
+
+/// What can grow by a piece.
+enum Growing<'a> {
+    Part(&'a core::PartId),
+    Input(&'a ToolCallId),
+}
+
+impl Growing<'_> {
+    fn is(&self, part: &Part) -> bool {
+        match (self, part) {
+            (Growing::Part(id), Part::Text(text)) => text.id == **id,
+            (Growing::Part(id), Part::Reasoning { id: mine, .. }) => mine == *id,
+            (Growing::Input(id), Part::ToolCall(call)) => call.id == **id,
+            _ => false,
+        }
+    }
+}
+
+fn length(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.content.len(),
+        Part::Reasoning { content, .. } => content.len(),
+        Part::ToolCall(call) => call.input.as_ref().map_or(0, String::len),
+        _ => 0,
+    }
+}
+
+/// Whether a step became due by part `added`: of the part before only what is whole now. What was told of a call that
+/// stands there was told when it came.
+fn is_new_at(step: Step, added: usize) -> bool {
+    step.place() == added || matches!(step.what, What::Text | What::Reasoning)
+}
+
+/// Whether this may come between a turn's end and the start of what waits.
+fn may_start_next(change: &ChatEvent) -> bool {
+    matches!(
+        change,
+        ChatEvent::ActivityChanged(_)
+            | ChatEvent::QueuedRemoved(_)
+            | ChatEvent::SteeringRemoved(_)
+            | ChatEvent::TurnStarted { .. }
+    )
+}
+
+fn waits(part: &Part) -> Waits {
+    match part {
+        Part::ToolCall(call) => match &call.status {
+            ToolCallStatus::PendingConfirmation(request) => Waits::Permission(request.id.clone()),
+            ToolCallStatus::Running if call.client.is_some() => Waits::Client,
+            _ => Waits::No,
+        },
+        _ => Waits::No,
+    }
+}
+
+/// What nobody will answer any more.
+fn unanswered(part: &Part) -> Option<EventData> {
+    match (part, waits(part)) {
+        (Part::ToolCall(call), Waits::Permission(request)) => {
+            Some(asked::permission_cancelled(&call.id, &request).into())
+        }
+        (Part::ToolCall(call), Waits::Client) => Some(ExternalToolCompleted { request_id: call.id.to_string() }.into()),
+        (Part::InputRequest(request), _) if request.outcome.is_none() => {
+            Some(asked::user_input_completed(&request.id, &core::Answers::new()).into())
+        }
+        _ => None,
+    }
+}
+
+fn output_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::ToolCall(call) => call.output.as_ref().map(|output| output.text.as_str()),
+        _ => None,
+    }
+}
+
+/// What is new of a call's output: all of it, where it does not go on from what is known.
+fn partial_result(call: &ToolCall, known: Option<&str>) -> Option<EventData> {
+    let text = call.output.as_ref()?.text.as_str();
+    let new = known.and_then(|known| text.strip_prefix(known)).unwrap_or(text);
+    if new.is_empty() {
+        return None;
+    }
+    Some(ToolPartialResult { tool_call_id: call.id.to_string(), partial_output: new.to_owned() }.into())
+}
+
+/// What the log says of a compaction, where the entry is one.
+fn compaction(line: &str) -> Option<CompactionComplete> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        #[serde(rename = "type")]
+        kind: String,
+        summary: Option<String>,
+        tokens_before: Option<u64>,
+        details: Option<Details>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Details {
+        checkpoint_number: Option<u64>,
+        checkpoint_path: Option<String>,
+    }
+    let entry: Entry = serde_json::from_str(line).ok().filter(|entry: &Entry| entry.kind == "compaction")?;
+    let details = entry.details;
+    Some(CompactionComplete {
+        success: true,
+        pre_compaction_tokens: entry.tokens_before,
+        summary_content: entry.summary,
+        checkpoint_number: details.as_ref().and_then(|details| details.checkpoint_number),
+        checkpoint_path: details.and_then(|details| details.checkpoint_path),
+        ..CompactionComplete::default()
+    })
+}

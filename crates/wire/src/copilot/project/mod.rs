@@ -1,0 +1,64 @@
+//! How core's state looks as events.
+//!
+//! A turn gives a list of *steps* (`steps`): what a person said, each piece of the answer, each call with its result, the
+//! end. A step has one event, whose id follows from where it stands (`ids`) and whose words follow from the turn
+//! alone (`said`). So the live stream ([`Projector`]) and what is read again ([`history`]) tell the same events under
+//! the same ids, on every connection.
+//!
+//! Two things differ. A finished turn does not know when its pieces came, so what is read again has the time of the
+//! turn; and calls that ran side by side stand one after the other, each with its result, where the live stream tells
+//! results as they came. Ephemeral events, questions among them (`asked`), are told live only.
+
+pub(super) mod asked;
+mod history;
+mod ids;
+mod live;
+mod said;
+mod steps;
+
+use grove_core as core;
+
+pub use asked::{permission_request, prompt_request, user_input};
+pub use history::{Place, Spot, history, locate};
+pub use ids::start_id;
+pub use live::Projector;
+pub use said::start;
+
+use super::events::SessionError;
+use super::methods::server::{LifecycleKind, LifecycleParams};
+
+/// What is said while what happened cannot be stored.
+pub fn persistence_error(reason: &str) -> SessionError {
+    SessionError {
+        error_type: "persistence".to_owned(),
+        message: format!("Failed to persist session events: {reason}"),
+        stack: None,
+    }
+}
+
+/// What every client is told of a session that came, changed or went. `session` is as the event left it, or as it was
+/// before it went.
+pub fn lifecycle(event: &core::SessionEvent, session: &core::Session) -> Option<LifecycleParams> {
+    match event {
+        core::SessionEvent::Listed => Some(LifecycleParams::of(LifecycleKind::Created, session)),
+        core::SessionEvent::Removed => Some(LifecycleParams::deleted(&session.id)),
+        core::SessionEvent::TitleChanged(_) | core::SessionEvent::ChatRowChanged(_) => {
+            Some(LifecycleParams::of(LifecycleKind::Updated, session))
+        }
+        core::SessionEvent::Created(_)
+        | core::SessionEvent::Ready
+        | core::SessionEvent::CreationFailed(_)
+        | core::SessionEvent::ModelChanged(_)
+        | core::SessionEvent::ReadChanged(_)
+        | core::SessionEvent::ArchivedChanged(_)
+        | core::SessionEvent::InputNeededSet(_)
+        | core::SessionEvent::InputNeededRemoved { .. }
+        | core::SessionEvent::ChatAdded(_)
+        | core::SessionEvent::ChatRemoved(_)
+        | core::SessionEvent::ActiveClientSet(_)
+        | core::SessionEvent::ActiveClientRemoved(_)
+        | core::SessionEvent::ConfigChanged { .. }
+        | core::SessionEvent::DetailsChanged(_)
+        | core::SessionEvent::Moved(_) => None,
+    }
+}
