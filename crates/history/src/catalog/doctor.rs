@@ -1,0 +1,162 @@
+//! Every session file on disk against every session in the catalog.
+//!
+//! The files are looked for in another way than readers do it: everything below a root that is named like a session. So
+//! what a reader overlooks is told, and not only what it stumbles over.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::entry::Entry;
+use super::error::CatalogError;
+use super::store::Catalog;
+use crate::damage::Damage;
+use crate::files;
+use crate::normal::Source;
+use crate::reader::Root;
+use crate::vscode;
+
+/// How deep below a root is looked.
+const MAX_DEPTH: usize = 8;
+/// How many files are looked at. Beyond, the checkup says that it is not whole.
+const MAX_FILES: usize = 2_000_000;
+
+/// What a store's files and the list say of each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checkup {
+    /// How many files are named like sessions, and how many of them are shown.
+    pub files: usize,
+    pub shown: usize,
+    /// Shown with less than what their tool once wrote.
+    pub damaged: Vec<Suspect>,
+    /// Shown here, and in no list of their tool: its user takes them for lost.
+    pub orphaned: Vec<Suspect>,
+    /// In their tool's list, and nowhere on the disk.
+    pub lost: Vec<Suspect>,
+    /// Named like sessions, and shown nowhere.
+    pub unknown: Vec<Suspect>,
+    /// What could not be looked at, in words.
+    pub problems: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Suspect {
+    pub source: Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    pub path: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Damage>,
+}
+
+impl Checkup {
+    /// Whether anything is not as it should be. That a tool does not list one of its sessions is its own affair.
+    pub fn is_well(&self) -> bool {
+        self.damaged.is_empty() && self.lost.is_empty() && self.unknown.is_empty() && self.problems.is_empty()
+    }
+}
+
+/// Checks the catalog, which was just brought up to date, against what lies below the roots.
+pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError> {
+    let mut checkup = Checkup::default();
+    let mut paths: HashSet<PathBuf> = HashSet::new();
+    catalog.each(|entry| {
+        let Entry { path, older, listed, session, .. } = entry;
+        let suspect = |damage| Suspect {
+            source: session.source,
+            source_id: Some(session.source_id.clone()),
+            path: path.clone(),
+            damage,
+        };
+        if session.damage.is_recovered() || session.damage.count > 0 {
+            checkup.damaged.push(suspect(Some(session.damage.clone())));
+        }
+        if listed == Some(false) {
+            checkup.orphaned.push(suspect(None));
+        }
+        paths.extend(older);
+        paths.insert(path);
+    })?;
+    for root in roots.iter().filter(|root| root.folder.is_dir()) {
+        let mut found = BTreeSet::new();
+        walk(&root.folder, 0, &mut found, &mut checkup.problems);
+        for path in found {
+            checkup.files += 1;
+            if paths.contains(&path) {
+                checkup.shown += 1;
+            } else if !is_part_of_one(&path, &root.folder, &paths) {
+                checkup.unknown.push(Suspect { source: root.source, source_id: None, path, damage: None });
+            }
+        }
+        if root.source == Source::VsCode {
+            lost(root, &mut checkup);
+        }
+    }
+    Ok(checkup)
+}
+
+/// What is named like a session: logs, and flat files in folders of sessions.
+fn walk(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>, problems: &mut Vec<String>) {
+    let names = match files::names(folder) {
+        Ok(names) => names,
+        Err(problem) => return problems.push(problem.to_string()),
+    };
+    let of_sessions = folder.file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        name.ends_with("chatSessions") || name.ends_with("ChatSessions")
+    });
+    for name in names {
+        let path = folder.join(&name);
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.is_dir() {
+            if depth < MAX_DEPTH {
+                walk(&path, depth + 1, found, problems);
+            }
+        } else if metadata.is_file() && (name.ends_with(".jsonl") || (of_sessions && name.ends_with(".json"))) {
+            if found.len() >= MAX_FILES {
+                return problems
+                    .push(format!("{} has more than {MAX_FILES} files: the rest is not checked", folder.display()));
+            }
+            found.insert(path);
+        }
+    }
+}
+
+/// Whether a file lies in the folder of a session that is shown: a subagent's log, a spilled result.
+fn is_part_of_one(path: &Path, root: &Path, shown: &HashSet<PathBuf>) -> bool {
+    let inside = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    inside.into_iter().any(|folder| {
+        let mut beside = folder.as_os_str().to_owned();
+        beside.push(".jsonl");
+        shown.contains(&PathBuf::from(beside)) || shown.contains(&folder.join("events.jsonl"))
+    })
+}
+
+/// Sessions that VS Code lists and that have no file.
+fn lost(root: &Root, checkup: &mut Checkup) {
+    let workspaces = match vscode::workspaces(root) {
+        Ok(workspaces) => workspaces,
+        Err(problem) => return checkup.problems.push(problem.to_string()),
+    };
+    for workspace in workspaces {
+        let index = match vscode::index::read(&workspace.folder) {
+            Ok(index) => index.unwrap_or_default(),
+            Err(problem) => {
+                checkup.problems.push(problem.to_string());
+                continue;
+            }
+        };
+        let folder = workspace.folder.join("chatSessions");
+        for (id, entry) in index {
+            let files = [folder.join(format!("{id}.jsonl")), folder.join(format!("{id}.json"))];
+            // VS Code lists sessions that nobody said anything in, and writes no file of them.
+            if !entry.is_empty && !files.iter().any(|file| file.exists()) {
+                let [path, _] = files;
+                checkup.lost.push(Suspect { source: root.source, source_id: Some(id), path, damage: None });
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What can go wrong with the catalog itself.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the catalog did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    #[error("{} cannot be made or replaced: {error}: check that the data folder is writable", path.display())]
+    Folder { path: PathBuf, error: io::Error },
+    #[error("the catalog of sessions does not answer ({0}): run `grove history scan`, which makes it anew if need be")]
+    Database(#[from] rusqlite::Error),
+    #[error("{0:?} is no cursor of this list: begin the list anew")]
+    BadCursor(String),
+}
+
+impl CatalogError {
+    /// Whether the database itself is of no use any more.
+    pub(super) fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, SchemaChanged};
+        match self {
+            Self::Database(rusqlite::Error::SqliteFailure(error, message)) => {
+                matches!(error.code, DatabaseCorrupt | NotADatabase | SchemaChanged)
+                    || message.as_deref().is_some_and(|message| message.starts_with("no such"))
+            }
+            Self::Database(_) | Self::Folder { .. } | Self::BadCursor(_) => false,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Lists: the newest first, page by page.
+
+use rusqlite::types::Value;
+
+use super::entry::Entry;
+use super::error::CatalogError;
+use super::place::repository_name;
+use super::store::{Catalog, read_entry, whole};
+use grove_core::Timestamp;
+
+/// How many sessions a page has at most.
+pub const MAX_PAGE: usize = 10_000;
+
+/// Which sessions are wanted. Without anything, all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The name of a source.
+    pub source: Option<String>,
+    /// A repository (`owner/name`, its name alone, or a URL), or the folder that was worked in.
+    pub repository: Option<String>,
+    /// Those in which something happened at this time or later.
+    pub since: Option<Timestamp>,
+    /// Words of the title, whatever their case.
+    pub text: Option<String>,
+}
+
+/// A place in the list: the session there, and all behind it, come before the next page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    pub modified_at: Timestamp,
+    pub id: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    pub entries: Vec<Entry>,
+    /// Where the next page begins, where there is one.
+    pub next: Option<Cursor>,
+}
+
+impl Cursor {
+    pub fn of(entry: &Entry) -> Self {
+        Self { modified_at: entry.modified_at(), id: entry.id.clone() }
+    }
+
+    pub fn parse(text: &str) -> Result<Self, CatalogError> {
+        let read = || {
+            let (at, id) = text.split_once('/')?;
+            Some(Self { modified_at: Timestamp(at.parse().ok()?), id: id.to_owned() })
+        };
+        read().ok_or_else(|| CatalogError::BadCursor(text.chars().take(100).collect()))
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}/{}", self.modified_at.0, self.id)
+    }
+}
+
+impl Catalog {
+    /// The newest sessions behind a cursor. A page has `limit` of them, [`MAX_PAGE`] at most.
+    pub fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Page, CatalogError> {
+        let limit = limit.clamp(1, MAX_PAGE);
+        let mut wanted: Vec<&str> = Vec::new();
+        let mut values: Vec<Value> = Vec::new();
+        if let Some(source) = &filter.source {
+            wanted.push("source = ?");
+            values.push(source.clone().into());
+        }
+        if let Some(repository) = &filter.repository {
+            wanted.push("(repository = ? OR repository LIKE ? ESCAPE '\\' OR folder = ?)");
+            let name = repository_name(repository);
+            values.push(name.clone().into());
+            values.push(format!("%/{}", escaped(&name)).into());
+            values.push(repository.trim_end_matches('/').to_owned().into());
+        }
+        if let Some(since) = filter.since {
+            wanted.push("modified >= ?");
+            values.push(whole(since.0).into());
+        }
+        if let Some(text) = &filter.text {
+            wanted.push("instr(title, ?) > 0");
+            values.push(text.to_lowercase().into());
+        }
+        if let Some(after) = after {
+            wanted.push("(modified, id) < (?, ?)");
+            values.push(whole(after.modified_at.0).into());
+            values.push(after.id.clone().into());
+        }
+        let wanted = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
+        // One more tells whether there is a next page.
+        let sql = format!("SELECT entry FROM session {wanted} ORDER BY modified DESC, id DESC LIMIT {}", limit + 1);
+        let reader = self.reader();
+        let mut statement = reader.prepare(&sql)?;
+        let rows = statement.query_map(rusqlite::params_from_iter(values), read_entry)?;
+        let mut entries: Vec<Entry> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let has_more = entries.len() > limit;
+        entries.truncate(limit);
+        let next = entries.last().filter(|_| has_more).map(Cursor::of);
+        Ok(Page { entries, next })
+    }
+}
+
+/// A name in a pattern, where nothing in it stands for anything else.
+fn escaped(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written() {
+        let cursor = Cursor { modified_at: Timestamp(17), id: "vs-code.a/b".into() };
+        assert_eq!(Cursor::parse(&cursor.text()).unwrap(), cursor);
+        for bad in ["", "17", "x/y"] {
+            assert!(Cursor::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

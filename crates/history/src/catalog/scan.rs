@@ -1,0 +1,360 @@
+//! Bringing the catalog up to date.
+//!
+//! Folders are listed and files' marks compared; only what is new or has changed is opened, by several threads, and what
+//! they read is written down by the one that called.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+use rusqlite::params;
+
+use super::entry::{Entry, name_of};
+use super::error::CatalogError;
+use super::keep::{self, Copied, Keep};
+use super::place::Folders;
+use super::store::{self, Catalog, Known};
+use crate::error::HistoryError;
+use crate::reader::{Bookmark, FileMark, Hints, Located, Reading, Root};
+use crate::reader_of;
+
+/// How many threads read, at most.
+const MAX_THREADS: usize = 4;
+/// How many read sessions may wait to be written down. Beyond, reading waits.
+const MAX_WAITING: usize = 64;
+/// Files larger than this are read one at a time: some formats are held in memory whole while they are read.
+const LARGE: u64 = 8 * 1024 * 1024;
+/// After how many sessions what was read is there to be listed, also where the scan does not come to its end.
+const AT_ONCE: usize = 256;
+/// How many problems a report tells. Further ones are counted.
+const MAX_PROBLEMS: usize = 100;
+
+/// What to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    pub roots: Vec<Root>,
+    /// Copies what tools are about to delete.
+    pub keep: Option<Keep>,
+}
+
+/// How far a scan has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub phase: Phase,
+    /// How many sessions were read, of how many that must be.
+    pub read: usize,
+    pub of: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Looking,
+    Reading,
+    Done,
+}
+
+/// What a scan came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanReport {
+    /// How many sessions there are.
+    pub sessions: usize,
+    /// How many files were opened; of those, how many were read on from where they ended before.
+    pub read: usize,
+    pub continued: usize,
+    pub removed: usize,
+    /// How many sessions are left as a copy alone, and how many copies were made now.
+    pub gone: usize,
+    pub copied: usize,
+    /// How many sessions' folders were found elsewhere.
+    pub moved: usize,
+    /// Sessions with less than what their tool once wrote.
+    pub recovered: usize,
+    /// What could not be read at all, in words: the first hundred.
+    pub problems: Vec<String>,
+    pub untold_problems: usize,
+}
+
+impl ScanReport {
+    fn problem(&mut self, problem: impl ToString) {
+        match self.problems.len() < MAX_PROBLEMS {
+            true => self.problems.push(problem.to_string()),
+            false => self.untold_problems += 1,
+        }
+    }
+}
+
+/// A session that is read, or could not be.
+struct Done {
+    located: Located,
+    known: Option<Entry>,
+    reading: Result<Reading, HistoryError>,
+    continued: bool,
+}
+
+impl Catalog {
+    /// Brings the catalog up to date with what lies below the roots. `progress` is called from this thread.
+    ///
+    /// A database that turns out to be damaged is made anew, and read once more.
+    pub fn scan(&self, scan: &Scan, progress: &mut dyn FnMut(Progress)) -> Result<ScanReport, CatalogError> {
+        match self.scan_once(scan, progress) {
+            Err(error) if error.is_damage() => {
+                self.clear()?;
+                self.scan_once(scan, progress)
+            }
+            result => result,
+        }
+    }
+
+    fn scan_once(&self, scan: &Scan, progress: &mut dyn FnMut(Progress)) -> Result<ScanReport, CatalogError> {
+        progress(Progress { phase: Phase::Looking, read: 0, of: 0 });
+        let mut report = ScanReport::default();
+        let marks = self.marks()?;
+        let mut found = HashSet::new();
+        let mut stale: Vec<Located> = Vec::new();
+        for (root, sessions) in look(scan, &marks, &mut report) {
+            let lifetime = scan.keep.as_ref().and_then(|keep| Some((keep, keep::lifetime(root)?)));
+            for located in sessions {
+                if let Some((keep, lifetime)) = lifetime
+                    && keep.is_due(lifetime, located.mark.modified_at)
+                {
+                    match keep.copy(&located) {
+                        Ok(is_new) => report.copied += usize::from(is_new),
+                        Err(error) => report.problem(format!("{} is not kept: {error}", located.path.display())),
+                    }
+                }
+                let is_new = found.insert(located.path.clone());
+                if is_new && marks.get(&located.path) != Some(&located.mark) {
+                    stale.push(located);
+                }
+            }
+        }
+        let mut origins = HashMap::new();
+        for Copied { located, origin } in scan.keep.iter().flat_map(Keep::copies) {
+            // Nobody needs the copy while the file is there.
+            if found.contains(&origin) || origin.exists() {
+                continue;
+            }
+            report.gone += 1;
+            found.insert(located.path.clone());
+            origins.insert(located.path.clone(), origin);
+            if marks.get(&located.path) != Some(&located.mark) {
+                stale.push(located);
+            }
+        }
+        self.read_all(stale, &marks, &origins, &mut report, progress)?;
+        self.forget_gone(scan, &marks, &found, &mut report)?;
+        self.attach_moved(&mut report)?;
+        report.sessions = usize::try_from(self.len()?).unwrap_or_default();
+        progress(Progress { phase: Phase::Done, read: report.read, of: report.read });
+        Ok(report)
+    }
+
+    /// Reads what has changed and writes it down.
+    fn read_all(
+        &self,
+        mut stale: Vec<Located>,
+        marks: &HashMap<PathBuf, FileMark>,
+        origins: &HashMap<PathBuf, PathBuf>,
+        report: &mut ScanReport,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), CatalogError> {
+        if stale.is_empty() {
+            return Ok(());
+        }
+        // The large ones first, so that no thread is left alone with one at the end.
+        stale.sort_by_key(|located| std::cmp::Reverse(located.mark.size));
+        let of = stale.len();
+        let (next, large) = (AtomicUsize::new(0), Mutex::new(()));
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(of);
+        let mut folders = Folders::default();
+        let (done, waiting) = mpsc::sync_channel::<Done>(MAX_WAITING);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                let done = done.clone();
+                let (stale, next, large) = (&stale, &next, &large);
+                scope.spawn(move || {
+                    while let Some(located) = stale.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let _alone =
+                            (located.mark.size > LARGE).then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
+                        let known =
+                            if marks.contains_key(&located.path) { self.known(&located.path) } else { Ok(None) };
+                        // What is not known any more is read from its beginning.
+                        let known = known.unwrap_or_default();
+                        let before = marks.get(&located.path).copied();
+                        if done.send(read(located.clone(), known, before)).is_err() {
+                            // Whoever writes down has failed, and says so.
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(done);
+            let mut writer = self.writer();
+            let mut transaction = writer.transaction()?;
+            for (at, done) in waiting.into_iter().enumerate() {
+                if at % AT_ONCE == AT_ONCE - 1 {
+                    transaction.commit()?;
+                    transaction = writer.transaction()?;
+                }
+                report.read += 1;
+                report.continued += usize::from(done.continued);
+                match done.reading {
+                    Ok(reading) => {
+                        let mut entry = entry_of(&done.located, done.known, reading.session, &mut folders);
+                        entry.kept_from = origins.get(&entry.path).cloned();
+                        report.recovered += usize::from(entry.session.damage.is_recovered());
+                        store::write(&transaction, &mut entry, done.located.mark, reading.bookmark.as_ref())?;
+                    }
+                    // One that went away meanwhile is no problem.
+                    Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => report.problem(error),
+                }
+                progress(Progress { phase: Phase::Reading, read: at + 1, of });
+            }
+            transaction.commit()?;
+            Ok(())
+        })
+    }
+
+    /// Takes out what is gone. What lies where nobody may look for now is not.
+    fn forget_gone(
+        &self,
+        scan: &Scan,
+        marks: &HashMap<PathBuf, FileMark>,
+        found: &HashSet<PathBuf>,
+        report: &mut ScanReport,
+    ) -> Result<(), CatalogError> {
+        let missing = marks.keys().filter(|path| !found.contains(*path));
+        let gone: Vec<&PathBuf> = missing.filter(|path| path.try_exists().is_ok() && !hides(scan, path)).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut writer = self.writer();
+        let transaction = writer.transaction()?;
+        for path in gone {
+            store::forget(&transaction, path)?;
+            report.removed += 1;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Finds folders that were moved by the repositories that they had.
+    fn attach_moved(&self, report: &mut ScanReport) -> Result<(), CatalogError> {
+        let writer = self.writer();
+        let mut folders = Folders::default();
+        let mut lost: Vec<(String, String)> = Vec::new();
+        {
+            let mut statement =
+                writer.prepare("SELECT DISTINCT folder, repository FROM session WHERE folder IS NOT NULL")?;
+            let rows =
+                statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)))?;
+            for row in rows {
+                let (folder, repository) = row?;
+                if Path::new(&folder).is_dir() {
+                    folders.note(&folder);
+                } else if let Some(repository) = repository {
+                    lost.push((folder, repository));
+                }
+            }
+        }
+        for (folder, repository) in lost {
+            if let Some(place) = folders.moved_to(&repository) {
+                let sql = "UPDATE session SET folder = ?2, entry = json_set(entry, '$.folder', ?2) WHERE folder = ?1 AND repository = ?3";
+                let place = place.to_string_lossy();
+                report.moved += writer.prepare(sql)?.execute(params![folder, place, repository])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What lies below each root. A tool's own lists are looked at only where something is there that was not: they cost more
+/// than all the rest.
+fn look<'a>(
+    scan: &'a Scan,
+    marks: &HashMap<PathBuf, FileMark>,
+    report: &mut ScanReport,
+) -> Vec<(&'a Root, Vec<Located>)> {
+    let found = thread::scope(|scope| {
+        let look = |root: &'a Root| {
+            let reader = reader_of(root.source);
+            let quick = reader.find(root, Hints::Leave);
+            match quick.sessions.iter().all(|located| marks.contains_key(&located.path)) {
+                true => (root, quick),
+                false => (root, reader.find(root, Hints::Read)),
+            }
+        };
+        let threads: Vec<_> = scan
+            .roots
+            .iter()
+            // Most roots are not there, and need no thread.
+            .filter(|root| root.folder.is_dir())
+            .map(|root| scope.spawn(move || look(root)))
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
+    });
+    found
+        .into_iter()
+        .map(|(root, finding)| {
+            finding.problems.iter().for_each(|problem| report.problem(problem));
+            (root, finding.sessions)
+        })
+        .collect()
+}
+
+/// Reads a session, from its bookmark where the file has only grown.
+fn read(mut located: Located, known: Option<Known>, before: Option<FileMark>) -> Done {
+    let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
+    if let Some(known) = &known {
+        // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
+        located.headline.title = located.headline.title.take().or_else(|| known.session.title.clone());
+        located.headline.created_at = located.headline.created_at.or(known.session.created_at);
+        located.headline.listed = located.headline.listed.or(known.listed);
+    }
+    let grown = |before: FileMark| before.inode == located.mark.inode && before.size < located.mark.size;
+    let bookmark: Option<Bookmark> = bookmark
+        .filter(|bookmark| before.is_some_and(grown) && before.is_some_and(|before| bookmark.offset <= before.size));
+    let reader = reader_of(located.source);
+    let mut reading = reader.read(&located, bookmark.as_ref(), &mut |_| {});
+    let mut continued = bookmark.is_some();
+    if continued && reading.is_err() {
+        (reading, continued) = (reader.read(&located, None, &mut |_| {}), false);
+    }
+    Done { located, known, reading, continued }
+}
+
+fn entry_of(
+    located: &Located,
+    known: Option<Entry>,
+    mut session: crate::ForeignSession,
+    folders: &mut Folders,
+) -> Entry {
+    session.raw.clear();
+    session.draft = None;
+    let found = folders.look(&session.workspace);
+    Entry {
+        id: name_of(session.source, &session.source_id),
+        product: located.product.clone(),
+        path: located.path.clone(),
+        older: located.older.clone(),
+        kept_from: None,
+        listed: located.headline.listed,
+        folder: found.folder,
+        // A folder that is gone cannot tell any more.
+        repository: found.repository.or_else(|| known.and_then(|known| known.repository)),
+        session,
+    }
+}
+
+/// Whether a path lies below a root that is there and cannot be looked into.
+fn hides(scan: &Scan, path: &Path) -> bool {
+    let unreadable = |root: &Root| match std::fs::read_dir(&root.folder) {
+        Ok(_) => false,
+        Err(error) => error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory,
+    };
+    scan.roots.iter().any(|root| path.starts_with(&root.folder) && unreadable(root))
+}

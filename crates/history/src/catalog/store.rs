@@ -1,0 +1,275 @@
+//! The database: how it is opened, and how one of no use is replaced.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+
+use super::entry::Entry;
+use super::error::CatalogError;
+use super::private;
+use crate::normal::Source;
+use crate::reader::{Bookmark, FileMark};
+
+/// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE session (
+        path TEXT PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        source TEXT NOT NULL,
+        source_id TEXT NOT NULL,
+        modified INTEGER NOT NULL,
+        repository TEXT,
+        folder TEXT,
+        title TEXT NOT NULL,
+        inode INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        written INTEGER NOT NULL,
+        bookmark TEXT,
+        entry TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX newest ON session (modified DESC, id DESC);
+    CREATE INDEX own ON session (source_id);
+";
+
+/// How long one connection waits for the other.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The sessions of this machine.
+pub struct Catalog {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    /// Lists have a connection of their own, so that they need not wait for a scan.
+    reader: Mutex<Connection>,
+}
+
+impl fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalog").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What is remembered of a session besides what is shown.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub entry: Entry,
+    pub bookmark: Option<Bookmark>,
+}
+
+impl Catalog {
+    /// Opens the catalog, or makes an empty one in the place of what is no catalog of this version.
+    pub fn open(path: &Path) -> Result<Self, CatalogError> {
+        let (writer, reader) = match connect(path) {
+            Ok(both) => both,
+            Err(_) => {
+                remove(path)?;
+                connect(path)?
+            }
+        };
+        Ok(Self { path: path.to_owned(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
+    }
+
+    /// Opens a catalog that another process writes, to look at it.
+    pub fn look(path: &Path) -> Result<Self, CatalogError> {
+        let open = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(open()?) })
+    }
+
+    /// Throws away all that is remembered.
+    pub fn clear(&self) -> Result<(), CatalogError> {
+        let (mut writer, mut reader) = (self.writer(), self.reader());
+        // What is open keeps the removed files alive, and nobody sees them any more.
+        remove(&self.path)?;
+        (*writer, *reader) = connect(&self.path)?;
+        Ok(())
+    }
+
+    /// How many sessions there are.
+    pub fn len(&self) -> Result<u64, CatalogError> {
+        let count: i64 = self.reader().query_row("SELECT count(*) FROM session", [], |row| row.get(0))?;
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    pub fn is_empty(&self) -> Result<bool, CatalogError> {
+        Ok(self.len()? == 0)
+    }
+
+    /// A session by the catalog's own name of it.
+    pub fn named(&self, id: &str) -> Result<Option<Entry>, CatalogError> {
+        self.one("SELECT entry FROM session WHERE id = ?1", id)
+    }
+
+    /// A session by any name: the catalog's, the id that its tool uses, or what the tool's agent calls it. Where several
+    /// have it, the newest.
+    pub fn get(&self, name: &str) -> Result<Option<Entry>, CatalogError> {
+        if let Some(entry) = self.named(name)? {
+            return Ok(Some(entry));
+        }
+        let own = "SELECT entry FROM session WHERE source_id = ?1 ORDER BY modified DESC LIMIT 1";
+        if let Some(entry) = self.one(own, name)? {
+            return Ok(Some(entry));
+        }
+        let other = "SELECT entry FROM session WHERE EXISTS
+            (SELECT 1 FROM json_each(entry, '$.session.aliases') WHERE value = ?1) ORDER BY modified DESC LIMIT 1";
+        self.one(other, name)
+    }
+
+    fn one(&self, sql: &str, name: &str) -> Result<Option<Entry>, CatalogError> {
+        let reader = self.reader();
+        Ok(reader.prepare(sql)?.query_row([name], read_entry).optional()?.flatten())
+    }
+
+    /// Every session, in no order.
+    pub fn each(&self, mut each: impl FnMut(Entry)) -> Result<(), CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT entry FROM session")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if let Some(entry) = read_entry(row)? {
+                each(entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where each known file stood when it was read.
+    pub(super) fn marks(&self) -> Result<HashMap<PathBuf, FileMark>, CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT path, inode, size, written FROM session")?;
+        let marks = statement.query_map([], |row| {
+            let path: String = row.get(0)?;
+            let mark = FileMark {
+                inode: row.get::<_, i64>(1)?.cast_unsigned(),
+                size: row.get::<_, i64>(2)?.cast_unsigned(),
+                modified_at: grove_core::Timestamp(row.get::<_, i64>(3)?.cast_unsigned()),
+            };
+            Ok((PathBuf::from(path), mark))
+        })?;
+        Ok(marks.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn known(&self, path: &Path) -> Result<Option<Known>, CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT entry, bookmark FROM session WHERE path = ?1")?;
+        let read = |row: &Row<'_>| Ok((read_entry(row)?, row.get::<_, Option<String>>(1)?));
+        let found = statement.query_row([shown(path)], read).optional()?;
+        Ok(found.and_then(|(entry, bookmark)| {
+            let bookmark = bookmark.and_then(|text| serde_json::from_str(&text).ok());
+            Some(Known { entry: entry?, bookmark })
+        }))
+    }
+
+    pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
+        // A connection is whole after a panic, too.
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn writer(&self) -> MutexGuard<'_, Connection> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes a session down. `entry.id` is made one that no other file has.
+pub(super) fn write(
+    connection: &Connection,
+    entry: &mut Entry,
+    mark: FileMark,
+    bookmark: Option<&Bookmark>,
+) -> Result<(), CatalogError> {
+    let path = shown(&entry.path);
+    let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
+    let is_taken = |id: &str| connection.prepare(taken)?.query_row(params![id, path], |row| row.get::<_, i64>(0));
+    let own = entry.id.clone();
+    let mut copies = 1;
+    while is_taken(&entry.id)? > 0 {
+        copies += 1;
+        entry.id = format!("{own}.{copies}");
+    }
+    let text = serde_json::to_string(entry).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let sql = "INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    connection.prepare(sql)?.execute(params![
+        path,
+        entry.id,
+        entry.source().name(),
+        entry.session.source_id,
+        whole(entry.modified_at().0),
+        entry.repository,
+        entry.folder,
+        entry.title().to_lowercase(),
+        mark.inode.cast_signed(),
+        mark.size.cast_signed(),
+        mark.modified_at.0.cast_signed(),
+        bookmark.and_then(|bookmark| serde_json::to_string(bookmark).ok()),
+        text,
+    ])?;
+    Ok(())
+}
+
+pub(super) fn forget(connection: &Connection, path: &Path) -> Result<(), CatalogError> {
+    connection.prepare("DELETE FROM session WHERE path = ?1")?.execute([shown(path)])?;
+    Ok(())
+}
+
+/// What cannot be read any more is as good as absent.
+pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Option<Entry>> {
+    Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
+}
+
+/// Times that a file made up stay in order, and no more is promised of them.
+pub(super) fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A path as it is written down. Tools give names that are text; what is none would be found anew each time.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
+    private::make_file(path).map_err(|error| CatalogError::Folder { path: path.to_owned(), error })?;
+    let open = || -> Result<Connection, CatalogError> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        // What a loss of power damages is made anew.
+        connection.pragma_update(None, "synchronous", "off")?;
+        Ok(connection)
+    };
+    let writer = open()?;
+    let version: i64 = writer.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let tables: i64 = writer.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables == 0 {
+        writer.execute_batch(TABLES)?;
+        writer.pragma_update(None, "user_version", VERSION)?;
+    } else if version != VERSION {
+        return Err(rusqlite::Error::InvalidQuery.into());
+    }
+    writer.prepare("SELECT entry, bookmark, inode FROM session LIMIT 1")?;
+    Ok((writer, open()?))
+}
+
+fn remove(path: &Path) -> Result<(), CatalogError> {
+    for end in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        let file = PathBuf::from(name);
+        match fs::remove_file(&file) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(CatalogError::Folder { path: file, error }),
+        }
+    }
+    Ok(())
+}
+
+/// A source by its name.
+pub(super) fn source_named(name: &str) -> Option<Source> {
+    crate::readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)
+}

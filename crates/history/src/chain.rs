@@ -1,0 +1,51 @@
+//! Entries that name the one they hang from: which turn each belongs to, and so which turn a turn goes on from.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::limits::MAX_ENTRIES;
+
+/// Which turn each entry belongs to. Ids are kept as numbers made of them, so that memory does not follow their length.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    turns: HashMap<u64, Option<u32>>,
+    /// Whether reading began behind the file's beginning, so that entries before that are not known.
+    is_partial: bool,
+}
+
+/// Where an entry hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hangs {
+    /// From an entry of this turn; from one before the first turn where there is none.
+    From(Option<u32>),
+    /// From one that is nowhere in the file.
+    Nowhere,
+    /// From one that may stand before the place where reading began: only reading anew can tell.
+    Unknown,
+}
+
+impl Chain {
+    pub(crate) fn new(is_partial: bool) -> Self {
+        Self { turns: HashMap::new(), is_partial }
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Hangs {
+        match self.turns.get(&number_of(id)) {
+            Some(turn) => Hangs::From(*turn),
+            None if self.is_partial => Hangs::Unknown,
+            None => Hangs::Nowhere,
+        }
+    }
+
+    pub(crate) fn add(&mut self, id: &str, turn: Option<u32>) {
+        if self.turns.len() < MAX_ENTRIES {
+            self.turns.insert(number_of(id), turn);
+        }
+    }
+}
+
+fn number_of(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,115 @@
+//! What lies beside a session's log: its subagents' logs, and results that were too long for it.
+//!
+//! Names come out of the log, so only the last part of a path is taken, and looked for where the program puts such files.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::HistoryError;
+use crate::files;
+use crate::json::Members;
+use crate::limits::MAX_SMALL_FILE;
+use crate::normal::{ForeignChat, TodoItem};
+use crate::tools::todo_items;
+
+/// The folders beside a log. A log that lies nowhere has none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    /// The folder of the session's own.
+    own: Option<PathBuf>,
+    /// The folder that the log lies in, where older versions put subagents' logs.
+    project: Option<PathBuf>,
+}
+
+/// How many subagents of a session are looked at.
+const MAX_AGENTS: usize = 10_000;
+
+impl Beside {
+    pub(super) fn of(log: &Path) -> Self {
+        Self { own: log.file_stem().map(|stem| log.with_file_name(stem)), project: log.parent().map(Path::to_owned) }
+    }
+
+    /// The whole of a result, by the name of its file; `None` where there is no such file.
+    pub(super) fn spilled(&self, name: &str) -> Option<Result<String, HistoryError>> {
+        let path = self.own.as_ref()?.join("tool-results").join(plain(name)?);
+        path.is_file().then(|| files::read_text(&path, MAX_SMALL_FILE))
+    }
+
+    /// The log of a subagent.
+    pub(super) fn agent(&self, id: &str) -> Option<PathBuf> {
+        let name = format!("agent-{}.jsonl", plain(id)?);
+        let own = self.own.as_ref().map(|own| own.join("subagents").join(&name));
+        let older = self.project.as_ref().map(|project| project.join(&name));
+        own.into_iter().chain(older).find(|path| path.is_file())
+    }
+
+    /// The subagents that have a log in the session's folder.
+    pub(super) fn agents(&self) -> Vec<String> {
+        let Some(own) = &self.own else { return Vec::new() };
+        let names = files::names(&own.join("subagents")).unwrap_or_default();
+        let ids = names.iter().filter_map(|name| name.strip_prefix("agent-")?.strip_suffix(".jsonl"));
+        ids.take(MAX_AGENTS).map(str::to_owned).collect()
+    }
+}
+
+/// What is written beside a subagent's log about it.
+#[derive(Debug, Default)]
+pub(super) struct Card {
+    pub agent: Option<String>,
+    pub description: Option<String>,
+    /// The call that started it.
+    pub call: Option<String>,
+}
+
+impl Card {
+    pub(super) fn of(log: &Path) -> Self {
+        let bytes = files::read(&log.with_extension("meta.json"), MAX_SMALL_FILE).ok();
+        let members = bytes.and_then(|bytes| Members::of(serde_json::from_slice(&bytes).ok()?).ok());
+        let Some(mut members) = members else { return Self::default() };
+        Self {
+            agent: members.string("agentType"),
+            description: members.string("description"),
+            call: members.string("toolUseId"),
+        }
+    }
+
+    pub(super) fn write_to(self, chat: &mut ForeignChat) {
+        chat.agent = self.agent.or(chat.agent.take());
+        chat.description = self.description.or(chat.description.take());
+    }
+}
+
+/// A name that leads to no other folder.
+fn plain(name: &str) -> Option<&str> {
+    let is_plain = !name.is_empty() && !name.contains(['/', '\\', '\0', ':']) && name != "." && name != "..";
+    is_plain.then_some(name)
+}
+
+/// The lists of things to do that older versions keep for a session and its subagents: `todos/<session>-agent-<agent>.json`
+/// beside the folder of projects. The session's own comes first.
+pub fn todos(log: &Path) -> Result<Vec<(String, Vec<TodoItem>)>, HistoryError> {
+    let (Some(id), Some(home)) = (log.file_stem().and_then(|stem| stem.to_str()), log.ancestors().nth(3)) else {
+        return Ok(Vec::new());
+    };
+    let folder = home.join("todos");
+    let mut lists = Vec::new();
+    for name in files::names(&folder)? {
+        let agent = name.strip_prefix(id).and_then(|rest| rest.strip_prefix("-agent-")?.strip_suffix(".json"));
+        let Some(agent) = agent else { continue };
+        let path = folder.join(&name);
+        let items = files::read(&path, MAX_SMALL_FILE)?;
+        let items: Vec<serde_json::Value> =
+            serde_json::from_slice(&items).map_err(|error| HistoryError::malformed(&path, error))?;
+        lists.push((agent.to_owned(), todo_items(&items)));
+    }
+    lists.sort_by_key(|(agent, _)| agent != id);
+    Ok(lists)
+}
+
+/// A copy of a file from before the program changed it, as a snapshot in the log names it.
+pub fn backup(log: &Path, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
+    let (Some(id), Some(home), Some(name)) = (log.file_stem(), log.ancestors().nth(3), plain(name)) else {
+        return Ok(None);
+    };
+    let path = home.join("file-history").join(id).join(name);
+    if path.is_file() { files::read(&path, MAX_SMALL_FILE).map(Some) } else { Ok(None) }
+}

@@ -1,0 +1,202 @@
+//! One line of a session, and what a line of the user's says.
+
+use grove_core::Timestamp;
+use serde_json::Value;
+
+use crate::json::Members;
+use crate::normal::ContextBlock;
+
+/// A line. What it says is in its body; what is not taken from there is kept.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub kind: String,
+    pub id: Option<String>,
+    pub parent: Parent,
+    /// Whether it belongs to a subagent's conversation.
+    pub is_side: bool,
+    /// Whether the program put it there for the model alone.
+    pub is_hidden: bool,
+    pub at: Option<Timestamp>,
+    pub body: Members,
+}
+
+/// What a line hangs from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// It does not say.
+    Unsaid,
+    Root,
+    Of(String),
+}
+
+impl Entry {
+    /// A line's value as an entry; what is none is given back.
+    pub(super) fn of(value: Value) -> Result<Self, Value> {
+        let mut body = Members::of(value)?;
+        let Some(kind) = body.string("type") else { return Err(body.into_value()) };
+        let is_root = body.peek("parentUuid").is_some_and(Value::is_null);
+        // Behind a compaction only the logical parent leads back.
+        let parent = body.string("parentUuid");
+        let parent = match body.string("logicalParentUuid").or(parent) {
+            Some(parent) => Parent::Of(parent),
+            None if is_root => Parent::Root,
+            None => Parent::Unsaid,
+        };
+        let mut flag = |key: &str| body.flag(key).unwrap_or(false);
+        let is_hidden = flag("isMeta");
+        Ok(Self {
+            kind,
+            parent,
+            is_side: flag("isSidechain"),
+            is_hidden,
+            id: body.string("uuid"),
+            at: body.time("timestamp"),
+            body,
+        })
+    }
+
+    /// Whether the program wrote down what was said before, in short.
+    pub(super) fn is_recap(&self) -> bool {
+        let is = |key: &str| self.body.peek(key).and_then(Value::as_bool).unwrap_or(false);
+        is("isCompactSummary") || is("isVisibleInTranscriptOnly")
+    }
+}
+
+/// What a text means that stands where a person's words do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// A person's words, the command that they begin with, and what the program put around them.
+    Person { text: String, command: Option<String>, context: Vec<ContextBlock> },
+    /// Something that ended in the background asks for an answer.
+    Automation(String),
+    /// The person has stopped the turn.
+    Stopped,
+    /// The program tells of itself.
+    Program { kind: &'static str, text: String },
+    /// Only what the program put there.
+    Context(Vec<ContextBlock>),
+}
+
+/// Tags around what the program adds to a person's words.
+const AROUND: &[&str] = &["system-reminder", "ide_opened_file", "ide_selection"];
+/// What begins like this is no person's, though it stands where a person's words do.
+const PROGRAM: &[(&str, &str)] = &[
+    ("<local-command-", "local-command"),
+    ("Caveat: The messages below", "local-command"),
+    ("<bash-stdout>", "bash-output"),
+    ("<bash-stderr>", "bash-output"),
+    ("Stop hook feedback:", "stop-hook"),
+    ("This session is being continued", "compact-summary"),
+];
+
+pub(super) fn words_of(text: &str) -> Words {
+    let (bare, context) = without_context(text);
+    let bare = bare.trim();
+    if bare.is_empty() && !context.is_empty() {
+        return Words::Context(context);
+    }
+    if bare.starts_with("[Request interrupted") {
+        return Words::Stopped;
+    }
+    if bare.starts_with("<task-notification>") {
+        return Words::Automation(bare.to_owned());
+    }
+    if let Some((_, kind)) = PROGRAM.iter().find(|(head, _)| bare.starts_with(head)) {
+        return Words::Program { kind, text: bare.to_owned() };
+    }
+    if let Some(command) = inside(bare, "bash-input") {
+        return Words::Person { text: format!("! {command}"), command: None, context };
+    }
+    // Commands are written as tags, their name and what was typed behind it among them.
+    if let Some(name) = inside(bare, "command-name").filter(|_| bare.starts_with("<command-")) {
+        let given = inside(bare, "command-args").unwrap_or_default().trim();
+        let name = name.trim();
+        let text = if given.is_empty() { name.to_owned() } else { format!("{name} {given}") };
+        return Words::Person { text, command: Some(name.trim_start_matches('/').to_owned()), context };
+    }
+    Words::Person { text: bare.to_owned(), command: None, context }
+}
+
+/// A text without what the program put around it.
+fn without_context(text: &str) -> (String, Vec<ContextBlock>) {
+    let (mut bare, mut context) = (String::new(), Vec::new());
+    let mut rest = text;
+    while let Some(open) = rest.find('<') {
+        let name =
+            AROUND.iter().find(|name| rest[open + 1..].strip_prefix(**name).is_some_and(|on| on.starts_with('>')));
+        let body = name.and_then(|name| {
+            let body = &rest[open + name.len() + 2..];
+            let end = format!("</{name}>");
+            body.find(&end).map(|at| (*name, &body[..at], &body[at + end.len()..]))
+        });
+        let Some((name, inner, behind)) = body else {
+            bare.push_str(&rest[..=open]);
+            rest = &rest[open + 1..];
+            // Text with no such tag at all is not looked through tag by tag.
+            if !AROUND.iter().any(|name| rest.contains(name)) {
+                break;
+            }
+            continue;
+        };
+        bare.push_str(&rest[..open]);
+        context.push(ContextBlock { name: name.into(), text: inner.trim().into(), ..ContextBlock::default() });
+        rest = behind;
+    }
+    bare.push_str(rest);
+    (bare, context)
+}
+
+fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, body) = text.split_once(&format!("<{tag}>"))?;
+    body.split_once(&format!("</{tag}>")).map(|(inner, _)| inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(text: &str, command: Option<&str>, context: &[(&str, &str)]) -> Words {
+        let block = |(name, text): &(&str, &str)| ContextBlock {
+            name: (*name).into(),
+            text: (*text).into(),
+            ..ContextBlock::default()
+        };
+        let context = context.iter().map(block).collect();
+        Words::Person { text: text.into(), command: command.map(str::to_owned), context }
+    }
+
+    #[test]
+    fn a_persons_words_are_told_from_what_the_program_says() {
+        for (text, expected) in [
+            ("fix <b> it", person("fix <b> it", None, &[])),
+            (
+                "<system-reminder>\nlook\n</system-reminder>\nfix <it>",
+                person("fix <it>", None, &[("system-reminder", "look")]),
+            ),
+            ("a <system-reminder> that never ends", person("a <system-reminder> that never ends", None, &[])),
+            (
+                "<command-message>x</command-message>\n<command-name>/review</command-name><command-args>all</command-args>",
+                person("/review all", Some("review"), &[]),
+            ),
+            ("<bash-input>ls</bash-input>", person("! ls", None, &[])),
+            ("[Request interrupted by user for tool use]", Words::Stopped),
+            (
+                "<local-command-stdout>ok</local-command-stdout>",
+                Words::Program {
+                    kind: "local-command",
+                    text: "<local-command-stdout>ok</local-command-stdout>".into(),
+                },
+            ),
+            ("<task-notification>x", Words::Automation("<task-notification>x".into())),
+        ] {
+            assert_eq!(words_of(text), expected, "{text}");
+        }
+        assert!(matches!(words_of("<ide_selection>x</ide_selection>"), Words::Context(blocks) if blocks.len() == 1));
+    }
+
+    #[test]
+    fn text_full_of_tags_is_read_in_reasonable_time() {
+        let text = "<system-reminder".repeat(20_000);
+        assert!(matches!(words_of(&text), Words::Person { text: read, .. } if read == text));
+    }
+}

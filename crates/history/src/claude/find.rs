@@ -1,0 +1,102 @@
+//! Finding sessions: a folder for each project, a file for each session.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::files;
+use crate::json::Members;
+use crate::limits::MAX_SMALL_FILE;
+use crate::normal::{Place, Source, Workspace};
+use crate::reader::{FileMark, Finding, Headline, Hints, Located, Root};
+
+/// The list that newer versions keep in a project's folder.
+const INDEX: &str = "sessions-index.json";
+
+pub(super) fn find(root: &Root, hints: Hints) -> Finding {
+    let mut finding = Finding::default();
+    let projects = match files::names(&root.folder) {
+        Ok(projects) => projects,
+        Err(problem) => {
+            finding.problems.push(problem);
+            return finding;
+        }
+    };
+    for project in projects {
+        let folder = root.folder.join(project);
+        let names = match files::names(&folder) {
+            Ok(names) => names,
+            Err(problem) => {
+                finding.problems.push(problem);
+                continue;
+            }
+        };
+        let mut listed = match hints {
+            Hints::Read if names.iter().any(|name| name == INDEX) => listed(&folder.join(INDEX), &mut finding),
+            Hints::Read | Hints::Leave => None,
+        };
+        for name in names {
+            // A subagent's log belongs to the session that started it.
+            let Some(id) = name.strip_suffix(".jsonl").filter(|id| !id.starts_with("agent-")) else { continue };
+            let path = folder.join(&name);
+            let mark = match files::stat(&path) {
+                Ok(metadata) => FileMark::of(&metadata),
+                Err(problem) => {
+                    finding.problems.push(problem);
+                    continue;
+                }
+            };
+            let is_listed = listed.as_ref().map(|listed| listed.contains_key(id));
+            let (mut headline, workspace) = listed.as_mut().and_then(|listed| listed.remove(id)).unwrap_or_default();
+            headline.modified_at = headline.modified_at.or(Some(mark.modified_at));
+            headline.listed = is_listed;
+            finding.sessions.push(Located {
+                product: root.product.clone(),
+                path,
+                mark,
+                workspace,
+                headline,
+                ..Located::nowhere(Source::Claude, id)
+            });
+        }
+    }
+    finding
+}
+
+/// What the program's own list says of each session.
+fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, (Headline, Workspace)>> {
+    let bytes = match files::read(path, MAX_SMALL_FILE) {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            finding.problems.push(problem);
+            return None;
+        }
+    };
+    let list: Value = match serde_json::from_slice(&bytes) {
+        Ok(list) => list,
+        Err(error) => {
+            finding.problems.push(crate::HistoryError::malformed(path, error));
+            return None;
+        }
+    };
+    let entries = list.get("entries").and_then(Value::as_array)?;
+    let entries = entries.iter().filter_map(|entry| {
+        let mut entry = Members::of(entry.clone()).ok()?;
+        let id = entry.string("sessionId")?;
+        let title = ["customTitle", "summary", "firstPrompt"].iter().find_map(|key| entry.string(key));
+        let headline = Headline {
+            title: title.filter(|title| !title.is_empty()),
+            created_at: entry.time("created"),
+            modified_at: entry.time("modified"),
+            listed: None,
+        };
+        let workspace = Workspace {
+            folders: entry.string("projectPath").map(Place::local).into_iter().collect(),
+            branch: entry.string("gitBranch").filter(|branch| !branch.is_empty()),
+            ..Workspace::default()
+        };
+        Some((id, (headline, workspace)))
+    });
+    Some(entries.collect())
+}

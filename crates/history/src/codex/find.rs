@@ -1,0 +1,108 @@
+//! Finding rollouts: a folder for each day, and one for those that were put aside.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::files;
+use crate::json::Members;
+use crate::limits::MAX_SMALL_FILE;
+use crate::normal::Source;
+use crate::reader::{FileMark, Finding, Headline, Hints, Located, Root};
+
+/// How deep rollouts lie: year, month, day.
+const DEPTH: usize = 3;
+
+/// The id of a session by its file, and whether that is compressed; `None` for any other file.
+pub(super) fn rollout(name: &str) -> Option<(&str, bool)> {
+    let rest = name.strip_prefix("rollout-")?;
+    let (stem, is_packed) = match rest.strip_suffix(".jsonl.zst") {
+        Some(stem) => (stem, true),
+        None => (rest.strip_suffix(".jsonl")?, false),
+    };
+    // A time, which has dashes too, and behind it an id of 36 characters.
+    let id = stem.len().checked_sub(36).and_then(|at| stem.get(at..)).unwrap_or(stem);
+    Some((id, is_packed))
+}
+
+pub(super) fn find(root: &Root, hints: Hints) -> Finding {
+    let mut finding = Finding::default();
+    let mut titles = match hints {
+        Hints::Read => titles(&root.folder, &mut finding),
+        Hints::Leave => HashMap::new(),
+    };
+    let mut open = vec![(root.folder.join("sessions"), 0), (root.folder.join("archived_sessions"), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        let names = match files::names(&folder) {
+            Ok(names) => names,
+            Err(problem) => {
+                finding.problems.push(problem);
+                continue;
+            }
+        };
+        for name in &names {
+            let path = folder.join(name);
+            let Some((id, is_packed)) = rollout(name) else {
+                if depth < DEPTH && path.is_dir() {
+                    open.push((path, depth + 1));
+                }
+                continue;
+            };
+            // While one is being packed both are there.
+            if is_packed && names.iter().any(|other| name.strip_suffix(".zst") == Some(other)) {
+                continue;
+            }
+            add(root, id, &path, titles.remove(id), &mut finding);
+        }
+    }
+    finding.sessions.sort_by(|one, other| one.path.cmp(&other.path));
+    finding
+}
+
+fn add(root: &Root, id: &str, path: &Path, title: Option<String>, finding: &mut Finding) {
+    let mark = match files::stat(path) {
+        Ok(metadata) => FileMark::of(&metadata),
+        Err(problem) => return finding.problems.push(problem),
+    };
+    finding.sessions.push(Located {
+        product: root.product.clone(),
+        path: path.to_owned(),
+        mark,
+        headline: Headline { title, modified_at: Some(mark.modified_at), ..Headline::default() },
+        ..Located::nowhere(Source::Codex, id)
+    });
+}
+
+/// The names that sessions were given: a log of its own, in which the last word counts.
+fn titles(folder: &Path, finding: &mut Finding) -> HashMap<String, String> {
+    let path = folder.join("session_index.jsonl");
+    if !path.is_file() {
+        return HashMap::new();
+    }
+    let bytes = match files::read(&path, MAX_SMALL_FILE) {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            finding.problems.push(problem);
+            return HashMap::new();
+        }
+    };
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut line = Members::of(serde_json::from_slice(line).ok()?).ok()?;
+        Some((line.string("id")?, line.string("thread_name").filter(|name| !name.is_empty())?))
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollouts_name_says_the_sessions_id() {
+        let id = "01a1e039-1686-7a20-b7e3-98dd8870ad1b";
+        let name = format!("rollout-2026-11-15T17-20-00-{id}.jsonl");
+        assert_eq!(rollout(&name), Some((id, false)));
+        assert_eq!(rollout(&format!("{name}.zst")), Some((id, true)));
+        assert_eq!(rollout("rollout-x.jsonl"), Some(("x", false)));
+        assert_eq!(rollout("notes.jsonl"), None);
+    }
+}

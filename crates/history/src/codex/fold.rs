@@ -1,0 +1,607 @@
+//! Items of a rollout folded into turns. The program says when a turn begins and ends; older ones do not, and there a
+//! person's words begin one.
+//!
+//! Most things are told twice, as what the model said and as what a person was shown. The first to come counts.
+
+use std::mem;
+
+use grove_core::{MessageOrigin, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::damage::{BadPlace, Mark};
+use crate::draft::Draft;
+use crate::growing::{self, Step};
+use crate::json::{Members, text_of};
+use crate::limits::MAX_STATE;
+use crate::normal::{
+    AttachmentKind, CallState, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel, ForeignPart,
+    ForeignSession, ForeignToolCall, ForeignTurn, ForeignUsage, Notice, Place, Source, ToolOutput,
+};
+use crate::records::Record;
+
+/// How much is kept of what comes before the first turn.
+const MAX_EARLY: usize = 1_000;
+/// What stands where a person's words do, and is none of them.
+const CONTEXT: &[&str] = &[
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<skills_instructions>",
+    "<turn_aborted>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+];
+/// How the program stands, said anew with each turn.
+const STATES: &[&str] = &["thread_settings_applied", "mcp_startup_complete", "shutdown_complete"];
+/// What is told as an item of the model as well.
+const SHOWN: &[&str] = &["UserMessage", "AgentMessage", "Reasoning"];
+
+/// What is known between two turns. It is all that a later reading has to remember.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Known {
+    pub session: ForeignSession,
+    pub title: Option<String>,
+    pub has_start: bool,
+    model: Option<String>,
+    mode: Option<String>,
+    /// What the session had used in all when that was last said: it may be said twice.
+    total: Option<Value>,
+    /// When something was last told: items of older rollouts do not say it.
+    at: Option<Timestamp>,
+    /// The turns that lead here, by their numbers.
+    path: Vec<u32>,
+    /// The line that comes next.
+    line: u64,
+}
+
+impl Known {
+    pub(super) fn new(id: &str) -> Self {
+        Self {
+            session: ForeignSession::new(Source::Codex, id),
+            title: None,
+            has_start: false,
+            model: None,
+            mode: None,
+            total: None,
+            at: None,
+            path: Vec::new(),
+            line: 1,
+        }
+    }
+}
+
+impl growing::Known for Known {
+    fn session(&mut self) -> &mut ForeignSession {
+        &mut self.session
+    }
+
+    fn line(&mut self) -> &mut u64 {
+        &mut self.line
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Fold {
+    known: Known,
+    current: Option<Draft>,
+    /// Whether the turn that is open has its message.
+    has_message: bool,
+    early: Vec<ForeignPart>,
+    early_context: Vec<ContextBlock>,
+    weight: usize,
+}
+
+impl growing::Fold for Fold {
+    type Known = Known;
+
+    fn take(&mut self, record: Record) -> Step {
+        let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
+        let mut line = match Members::of(record.value) {
+            Ok(line) => line,
+            Err(odd) => {
+                self.known.session.damage.add(Mark::Damaged, BadPlace { what: "no item".to_owned(), ..place });
+                self.push(ForeignPart::Raw(odd));
+                return Step::GoesOn;
+            }
+        };
+        self.known.at = line.time("timestamp").or(self.known.at);
+        self.known.session.modified_at = self.known.session.modified_at.max(self.known.at);
+        let kind = line.string("type");
+        // Older rollouts have items without an envelope, and begin with what is known of the session.
+        let (kind, body) = match (kind, line.object("payload")) {
+            (Some(kind), Some(body)) => (kind, body),
+            (Some(kind), None) => {
+                line.insert("type", Value::String(kind));
+                ("response_item".to_owned(), line)
+            }
+            (None, _) if line.has("record_type") => return Step::GoesOn,
+            (None, _) if line.has("id") => ("session_meta".to_owned(), line),
+            (None, _) => {
+                self.known.session.damage.add(Mark::Damaged, BadPlace { what: "no item".to_owned(), ..place });
+                self.push(ForeignPart::Raw(line.into_value()));
+                return Step::GoesOn;
+            }
+        };
+        let begins = self.begins(&kind, &body);
+        let ended = begins.then(|| {
+            let ended = self.end_turn();
+            self.begin(&body);
+            self.weight = 0;
+            ended
+        });
+        self.weight = self.weight.saturating_add(length);
+        if self.weight > MAX_STATE {
+            self.known.session.damage.add(Mark::TooLarge, place);
+        } else {
+            self.tell(&kind, body);
+        }
+        match ended {
+            Some(ended) => Step::Begins(ended.map(Box::new)),
+            None => Step::GoesOn,
+        }
+    }
+
+    fn end(&mut self) -> Option<ForeignTurn> {
+        self.end_turn()
+    }
+
+    fn has_early(&self) -> bool {
+        !self.early.is_empty() || !self.early_context.is_empty()
+    }
+
+    fn known(&mut self) -> &mut Known {
+        &mut self.known
+    }
+
+    fn into_known(self) -> Known {
+        self.known
+    }
+}
+
+impl Fold {
+    pub(super) fn new(known: Known) -> Self {
+        Self { known, current: None, has_message: false, early: Vec::new(), early_context: Vec::new(), weight: 0 }
+    }
+
+    /// Whether an item begins a turn.
+    fn begins(&self, kind: &str, body: &Members) -> bool {
+        let inner = body.peek("type").and_then(Value::as_str).unwrap_or_default();
+        match (kind, inner) {
+            ("event_msg", "task_started" | "turn_started") => true,
+            ("event_msg", "user_message") => {
+                self.is_news(body.peek("message").and_then(Value::as_str).unwrap_or_default())
+            }
+            ("response_item", "message") if body.peek("role").and_then(Value::as_str) == Some("user") => {
+                let text = body.peek("content").map(content_text).unwrap_or_default();
+                !is_context(&text) && self.is_news(&text)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a person's words are others than those of the turn that is open: then they begin one of their own.
+    fn is_news(&self, text: &str) -> bool {
+        match &self.current {
+            Some(draft) => self.has_message && draft.turn.message.text != text,
+            None => true,
+        }
+    }
+
+    fn begin(&mut self, body: &Members) {
+        let number = self.known.session.turns;
+        let id = body.peek("turn_id").and_then(Value::as_str).filter(|id| !id.is_empty());
+        let version = self.known.session.version.clone();
+        // A reading that goes on begins the turn again that it stopped in.
+        let path = &mut self.known.path;
+        if path.last() == Some(&number) {
+            path.pop();
+        }
+        let follows = Follows::of(number, path.last().copied());
+        path.push(number);
+        let mut turn = ForeignTurn {
+            id: id.map_or_else(|| format!("turn-{}", number.saturating_add(1)), str::to_owned),
+            follows,
+            started_at: self.known.at,
+            ended_at: self.known.at,
+            agent: Some(ForeignAgent { id: "codex".into(), name: "Codex".into(), version, ..ForeignAgent::default() }),
+            ..ForeignTurn::default()
+        };
+        turn.message.origin = MessageOrigin::Automation;
+        turn.context = mem::take(&mut self.early_context);
+        let mut draft = Draft::new(turn);
+        for part in mem::take(&mut self.early) {
+            draft.push(part);
+        }
+        self.current = Some(draft);
+        self.has_message = false;
+    }
+
+    /// Ends the turn that is open.
+    fn end_turn(&mut self) -> Option<ForeignTurn> {
+        let mut draft = self.current.take()?;
+        draft.turn.model = draft.turn.model.take().or_else(|| self.known.model.as_deref().map(ForeignModel::new));
+        draft.turn.mode = draft.turn.mode.take().or_else(|| self.known.mode.clone());
+        let turn = draft.finish();
+        self.known.session.count(&turn);
+        Some(turn)
+    }
+
+    /// The turn that is open. What an agent does without having been asked begins one without a message.
+    fn open(&mut self) -> &mut Draft {
+        if self.current.is_none() {
+            self.begin(&Members::default());
+        }
+        self.current.get_or_insert_default()
+    }
+
+    fn push(&mut self, part: ForeignPart) {
+        match &mut self.current {
+            Some(draft) => {
+                draft.push(part);
+            }
+            None if self.early.len() < MAX_EARLY => self.early.push(part),
+            None => self.known.session.damage.mark(Mark::TooLarge),
+        }
+    }
+
+    fn notice(&mut self, kind: &str, text: String, data: Members) {
+        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
+    }
+
+    fn context(&mut self, name: &str, text: String) {
+        let block = ContextBlock { name: name.to_owned(), text, ..ContextBlock::default() };
+        match &mut self.current {
+            Some(draft) => draft.turn.context.push(block),
+            None if self.early_context.len() < MAX_EARLY => self.early_context.push(block),
+            None => self.known.session.damage.mark(Mark::TooLarge),
+        }
+    }
+
+    fn tell(&mut self, kind: &str, mut body: Members) {
+        match kind {
+            "session_meta" => self.start(body),
+            "turn_context" => {
+                self.known.model = body.string("model").or(self.known.model.take());
+                self.known.mode = body.string("approval_policy").or(self.known.mode.take());
+                if let Some(folder) = body.string("cwd") {
+                    self.known.session.workspace.folders = vec![Place::local(folder)];
+                }
+                if let (Some(draft), Some(model)) = (&mut self.current, &self.known.model) {
+                    draft.turn.model = Some(ForeignModel::new(model));
+                    draft.turn.mode.clone_from(&self.known.mode);
+                }
+            }
+            "response_item" => self.item(body),
+            "event_msg" => self.event(body),
+            "compacted" => {
+                let text = body.string("message").unwrap_or_default();
+                body.forget(&["replacement_history"]);
+                self.notice("compacted", text, body);
+            }
+            // Told with each turn: what the program knows of itself, and what was used, which is counted elsewhere.
+            "world_state" | "token_usage_record" => {}
+            _ => {
+                body.insert("itemType", Value::String(kind.to_owned()));
+                self.push(ForeignPart::Raw(body.into_value()));
+            }
+        }
+    }
+
+    fn start(&mut self, mut body: Members) {
+        let known = &mut self.known;
+        // A fork begins with what its source was told, that one's beginning included.
+        if mem::replace(&mut known.has_start, true) {
+            return;
+        }
+        if let Some(id) = body.string("id").filter(|id| !id.is_empty() && *id != known.session.source_id) {
+            let file = mem::replace(&mut known.session.source_id, id);
+            known.session.aliases.push(file);
+        }
+        known.session.version = body.string("cli_version");
+        known.session.created_at = body.time("timestamp").or(known.at);
+        let spawned = body.peek("source").and_then(|source| {
+            let spawn = source.get("subagent")?.get("thread_spawn")?;
+            spawn.get("parent_thread_id")?.as_str().map(str::to_owned)
+        });
+        known.session.parent = body.string("forked_from_id").or(spawned);
+        let workspace = &mut known.session.workspace;
+        workspace.folders = body.string("cwd").map(Place::local).into_iter().collect();
+        if let Some(mut git) = body.object("git") {
+            workspace.branch = git.string("branch");
+            workspace.commit = git.string("commit_hash");
+            workspace.repository = git.string("repository_url");
+        }
+        let told = body.object("base_instructions").and_then(|mut told| told.string("text"));
+        if let Some(text) = told.or_else(|| body.string("instructions")).filter(|text| !text.is_empty()) {
+            self.context("instructions", text);
+        }
+    }
+
+    /// Words of a person: those of the turn that is open, which has none yet or the same.
+    fn said(&mut self, text: String, attachments: Vec<ForeignAttachment>) {
+        let message = &mut self.open().turn.message;
+        message.origin = MessageOrigin::User;
+        message.text = text;
+        if message.attachments.is_empty() {
+            message.attachments = attachments;
+        }
+        self.has_message = true;
+    }
+
+    fn spoke(&mut self, text: String) {
+        let at = self.known.at;
+        let draft = self.open();
+        draft.answered(at);
+        if !draft.has_just(&ForeignPart::Text(text.clone())) {
+            draft.say(text);
+        }
+    }
+
+    fn thought(&mut self, text: String) {
+        let at = self.known.at;
+        let draft = self.open();
+        draft.answered(at);
+        if !draft.has_just(&ForeignPart::Reasoning { text: text.clone(), title: None, duration_ms: None }) {
+            draft.think(text);
+        }
+    }
+
+    /// What the model said, or was told.
+    fn item(&mut self, mut body: Members) {
+        let kind = body.string("type").unwrap_or_default();
+        let at = self.known.at;
+        match kind.as_str() {
+            "message" => {
+                let content = body.any("content").unwrap_or_default();
+                let text = content_text(&content);
+                match body.string("role").as_deref() {
+                    Some("assistant") => {
+                        let id = body.string("id");
+                        let turn = &mut self.open().turn;
+                        turn.model_message_id = id.or(turn.model_message_id.take());
+                        self.spoke(text);
+                    }
+                    Some("user") if is_context(&text) => {
+                        self.environment(&text);
+                        self.context("user", text);
+                    }
+                    Some("user") => self.said(text, images(&content)),
+                    Some(role) => {
+                        let role = role.to_owned();
+                        self.context(&role, text);
+                    }
+                    None => self.push(ForeignPart::Raw(content)),
+                }
+            }
+            "reasoning" => {
+                for key in ["summary", "content"] {
+                    for part in body.list(key) {
+                        if let Some(text) = part.get("text").and_then(Value::as_str) {
+                            self.thought(text.to_owned());
+                        }
+                    }
+                }
+            }
+            "function_call" => {
+                let (id, name) = (body.string("call_id"), body.string("name"));
+                let input = body.any("arguments");
+                let call = self.open().call_begins(id, name, input, at);
+                call.provider = body.string("namespace").or(call.provider.take());
+            }
+            "custom_tool_call" => {
+                let (id, name) = (body.string("call_id"), body.string("name"));
+                let input = body.any("input").map(|input| json!({"input": input}));
+                self.open().call_begins(id, name, input, at);
+            }
+            "local_shell_call" => {
+                let id = body.string("call_id").or_else(|| body.string("id"));
+                self.open().call_begins(id, Some("local_shell".into()), body.any("action"), at);
+            }
+            kind if kind.ends_with("_call") => {
+                let id = body.string("call_id").or_else(|| body.string("id"));
+                let is_over = body.string("status").is_none_or(|status| status == "completed");
+                let name = kind.trim_end_matches("_call").to_owned();
+                let input = body.any("action").unwrap_or_else(|| Value::Object(body.rest()));
+                let call = self.open().call_begins(id, Some(name), Some(input), at);
+                if is_over {
+                    call.state = CallState::Complete;
+                }
+            }
+            kind if kind.ends_with("_output") => match body.string("call_id") {
+                Some(id) => {
+                    let output = body.any("output");
+                    ended(self.open().call_ends(&id, CallState::Complete, at), output);
+                }
+                None => self.push(ForeignPart::Raw(body.into_value())),
+            },
+            _ => {
+                body.insert("type", Value::String(kind));
+                self.push(ForeignPart::Raw(body.into_value()));
+            }
+        }
+    }
+
+    /// What a person was shown.
+    fn event(&mut self, mut body: Members) {
+        let kind = body.string("type").unwrap_or_default();
+        let at = self.known.at;
+        match kind.as_str() {
+            "user_message" => {
+                let text = body.string("message").unwrap_or_default();
+                let mut images = body.list("images");
+                images.extend(body.list("local_images"));
+                let attachments = images.iter().map(|image| image_of(&text_of(image))).collect();
+                self.said(text, attachments);
+            }
+            "agent_message" => self.spoke(body.string("message").unwrap_or_default()),
+            "agent_reasoning" | "agent_reasoning_raw_content" => self.thought(body.string("text").unwrap_or_default()),
+            "token_count" => self.used(body),
+            "task_started" | "turn_started" => {}
+            "task_complete" | "turn_complete" => {
+                let draft = self.open();
+                draft.moved(at);
+                draft.done();
+                draft.turn.first_response_ms = body.unsigned("time_to_first_token_ms").or(draft.turn.first_response_ms);
+            }
+            "turn_aborted" => {
+                let draft = self.open();
+                draft.moved(at);
+                draft.cancel();
+                let reason = body.string("reason").unwrap_or_default();
+                self.notice("turn_aborted", reason, Members::default());
+            }
+            "error" => {
+                let message = body.message("message").unwrap_or_default();
+                let draft = self.open();
+                draft.moved(at);
+                draft.fail("agentFailed", message.clone());
+                self.notice("error", message, body);
+            }
+            "thread_rolled_back" => {
+                let count = body.unsigned("num_turns").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+                let path = &mut self.known.path;
+                path.truncate(path.len().saturating_sub(count));
+                self.notice("thread_rolled_back", String::new(), body);
+            }
+            "thread_name_updated" => {
+                self.known.title =
+                    body.string("thread_name").or_else(|| body.string("name")).or(self.known.title.take());
+            }
+            "item_completed" => self.shown(body),
+            "exec_command_end" => {
+                let id = body.string("call_id");
+                let code = body.signed("exit_code");
+                if let Some(call) = id.and_then(|id| self.current.as_mut()?.known_call(Some(&id))) {
+                    call.exit_code = code;
+                }
+            }
+            kind if STATES.contains(&kind) => {}
+            _ => {
+                let text = body.message("message").unwrap_or_default();
+                self.notice(&kind, text, body);
+            }
+        }
+    }
+
+    /// An item as it was shown: what that says beyond what the model said.
+    fn shown(&mut self, mut body: Members) {
+        let Some(mut item) = body.object("item") else { return };
+        let kind = item.string("type").unwrap_or_default();
+        if SHOWN.contains(&kind.as_str()) {
+            return;
+        }
+        let id = item.string("id");
+        let call = id.as_deref().and_then(|id| self.current.as_mut()?.known_call(Some(id)));
+        let Some(call) = call else {
+            item.insert("type", Value::String(kind));
+            return self.notice("item_completed", String::new(), item);
+        };
+        if let Some(code) = item.signed("exit_code") {
+            call.exit_code = Some(code);
+        }
+        if matches!(item.string("status").as_deref(), Some("declined")) {
+            call.state = CallState::Refused;
+            call.approval = crate::Approval::Denied;
+        }
+        item.forget(&["command", "cwd", "aggregated_output", "process_id", "parsed_cmd", "source", "duration"]);
+        call.raw.extend(item.rest());
+    }
+
+    fn used(&mut self, mut body: Members) {
+        let Some(mut info) = body.object("info") else { return };
+        let total = info.any("total_token_usage");
+        if total.is_some() && total == self.known.total {
+            return;
+        }
+        self.known.total = total;
+        if let Some(mut last) = info.object("last_token_usage") {
+            let usage = ForeignUsage {
+                input_tokens: last.unsigned("input_tokens"),
+                output_tokens: last.unsigned("output_tokens"),
+                cache_read_tokens: last.unsigned("cached_input_tokens"),
+                cache_write_tokens: last.unsigned("cache_write_input_tokens"),
+                reasoning_tokens: last.unsigned("reasoning_output_tokens"),
+                cost: None,
+            };
+            self.open().use_up(&usage);
+        }
+    }
+
+    /// What the program tells the model of where it works.
+    fn environment(&mut self, text: &str) {
+        let shell = text.split_once("<shell>").and_then(|(_, rest)| rest.split_once("</shell>"));
+        if let Some((shell, _)) = shell {
+            self.known.session.workspace.shell = Some(shell.trim().to_owned());
+        }
+    }
+}
+
+fn is_context(text: &str) -> bool {
+    let text = text.trim_start();
+    CONTEXT.iter().any(|head| text.starts_with(head))
+}
+
+/// The text of a message's content.
+fn content_text(content: &Value) -> String {
+    match content {
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
+            texts.collect::<Vec<_>>().join("\n\n")
+        }
+        Value::Null => String::new(),
+        other => text_of(other),
+    }
+}
+
+fn images(content: &Value) -> Vec<ForeignAttachment> {
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let urls = parts.iter().filter_map(|part| part.get("image_url").and_then(Value::as_str));
+    urls.map(image_of).collect()
+}
+
+/// An image, by its path or its address. What is written out in the address is not kept.
+fn image_of(place: &str) -> ForeignAttachment {
+    let place = Some(place).filter(|place| !place.starts_with("data:"));
+    ForeignAttachment {
+        kind: AttachmentKind::Image,
+        foreign_kind: "image".to_owned(),
+        name: "image".to_owned(),
+        place: place.map(Place::local),
+        ..ForeignAttachment::default()
+    }
+}
+
+/// What came of a call. Older versions write an object as text, and how a command ended stands in the text.
+fn ended(call: &mut ForeignToolCall, output: Option<Value>) {
+    let Some(output) = output else { return };
+    let parsed = match &output {
+        Value::String(text) if text.starts_with('{') => serde_json::from_str(text).ok(),
+        Value::String(_) => None,
+        other => Some(other.clone()),
+    };
+    let text = match &parsed {
+        Some(Value::Object(told)) => {
+            if told.get("success").and_then(Value::as_bool) == Some(false) {
+                call.state = CallState::Failed;
+            }
+            call.exit_code = told.get("metadata").and_then(|told| told.get("exit_code")?.as_i64()).or(call.exit_code);
+            let words = ["output", "content"].iter().find_map(|key| told.get(*key));
+            words.map_or_else(|| text_of(&output), content_text)
+        }
+        Some(parts @ Value::Array(_)) => content_text(parts),
+        _ => text_of(&output),
+    };
+    if call.exit_code.is_none() {
+        let head = text.lines().take(6);
+        let codes = head.filter_map(|line| {
+            ["Exit code: ", "Process exited with code "].iter().find_map(|words| line.strip_prefix(words))
+        });
+        call.exit_code = codes.filter_map(|code| code.trim().parse().ok()).next();
+    }
+    let raw = (!matches!(&output, Value::String(told) if *told == text)).then_some(output);
+    call.output = Some(ToolOutput { text, raw });
+}

@@ -1,0 +1,37 @@
+//! One line of `events.jsonl`.
+
+use grove_core::Timestamp;
+use serde_json::Value;
+
+use crate::json::Members;
+
+/// An event. What it says is in its data; what is not taken from there is kept.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub kind: String,
+    pub id: Option<String>,
+    pub at: Option<Timestamp>,
+    /// The subagent that it comes from.
+    pub agent: Option<String>,
+    pub data: Members,
+}
+
+impl Event {
+    /// An event out of a line's value; what is none is given back.
+    pub(super) fn of(value: Value) -> Result<Self, Value> {
+        let mut members = Members::of(value)?;
+        let Some(kind) = members.string("type") else { return Err(members.into_value()) };
+        Ok(Self {
+            kind,
+            id: members.string("id"),
+            at: members.time("timestamp"),
+            agent: members.string("agentId"),
+            data: members.object("data").unwrap_or_default(),
+        })
+    }
+
+    /// The tool call on whose behalf it happened, where the event says so itself.
+    pub(super) fn parent_call(&self) -> Option<&str> {
+        self.data.peek("parentToolCallId").and_then(Value::as_str)
+    }
+}

@@ -1,0 +1,497 @@
+//! Events folded into turns: a person's message begins one, and everything up to the next belongs to it.
+
+use std::collections::BTreeMap;
+
+use grove_core::{ErrorInfo, MessageOrigin, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::event::Event;
+use super::turn::Builder;
+use crate::blocks::blocks;
+use crate::damage::{BadPlace, Mark};
+use crate::json::Members;
+use crate::limits::MAX_STATE;
+use crate::normal::{
+    AttachmentKind, ContextBlock, ForeignAgent, ForeignAttachment, ForeignMessage, ForeignPart, ForeignSession,
+    ForeignTurn, ForeignUsage, Notice, Place, Source, Workspace,
+};
+use crate::subagents::{Child, attach, chat_of};
+
+/// The newest version of the format that is known.
+const VERSION: u64 = 1;
+/// How much is kept of what comes before the first turn.
+const MAX_EARLY: usize = 1_000;
+/// How many subagents a turn may have. Those beyond are told as the turn's own.
+const MAX_CHILDREN: usize = 1_000;
+
+/// Events that are taken in however long their turn is.
+const STATES: &[&str] = &[
+    "session.start",
+    "session.resume",
+    "session.model_change",
+    "session.title_changed",
+    "assistant.turn_start",
+    "assistant.turn_end",
+    "abort",
+];
+const SMALL: usize = 64 * 1024;
+
+/// What is known between two turns. It is all that a later reading has to remember.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Known {
+    pub session: ForeignSession,
+    /// The model that was chosen last.
+    pub model: Option<String>,
+    pub has_start: bool,
+    /// What the session used in all, where the program says it: it counts from the beginning, so the last word counts.
+    pub total: Option<ForeignUsage>,
+    /// Which call started a subagent: it may work on in a later turn.
+    pub agents: BTreeMap<String, String>,
+    /// The line that comes next.
+    pub line: u64,
+}
+
+/// What a line of the log means for who reads it.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The line begins a turn, and ended the one before it.
+    Begins(Option<Box<ForeignTurn>>),
+    GoesOn,
+}
+
+#[derive(Debug)]
+pub(super) struct Fold {
+    pub known: Known,
+    current: Option<Builder>,
+    children: Vec<Offspring>,
+    /// What came before the first turn.
+    early: Vec<ForeignPart>,
+    early_context: Vec<ContextBlock>,
+    /// How many bytes the current turn was told in.
+    weight: usize,
+}
+
+/// What a subagent did.
+#[derive(Debug)]
+struct Offspring {
+    call: String,
+    name: Option<String>,
+    description: Option<String>,
+    builder: Builder,
+}
+
+impl Known {
+    pub(super) fn new(id: &str) -> Self {
+        let session = ForeignSession::new(Source::CopilotCli, id);
+        Self { session, model: None, has_start: false, total: None, agents: BTreeMap::new(), line: 1 }
+    }
+}
+
+impl Fold {
+    pub(super) fn new(known: Known) -> Self {
+        Self { known, current: None, children: Vec::new(), early: Vec::new(), early_context: Vec::new(), weight: 0 }
+    }
+
+    pub(super) fn bad(&mut self, mark: Mark, place: BadPlace) {
+        self.known.session.damage.add(mark, place);
+    }
+
+    /// Whether something came before the first turn.
+    pub(super) fn has_early(&self) -> bool {
+        !self.early.is_empty() || !self.early_context.is_empty()
+    }
+
+    /// What is no event is kept with the turn that it stands in.
+    pub(super) fn odd(&mut self, value: Value) {
+        self.push(ForeignPart::Raw(value));
+    }
+
+    /// Takes in an event that was told in `length` bytes at `place`.
+    pub(super) fn take(&mut self, event: Event, length: usize, place: impl FnOnce(String) -> BadPlace) -> Step {
+        if event.kind == "user.message" && !is_skill(&event) && self.owner(&event).is_none() {
+            let ended = self.end_turn();
+            self.begin(event);
+            self.weight = length;
+            return Step::Begins(ended.map(Box::new));
+        }
+        // What says how a session or a turn stands is small, and counts in any case.
+        let is_small = length <= SMALL && STATES.contains(&event.kind.as_str());
+        if !is_small {
+            self.weight = self.weight.saturating_add(length);
+            if self.weight > MAX_STATE {
+                self.bad(Mark::TooLarge, place(format!("a turn of more than {MAX_STATE} bytes")));
+                return Step::GoesOn;
+            }
+        }
+        if event.kind.starts_with("session.") {
+            self.session_event(event);
+        } else {
+            self.turn_event(event);
+        }
+        Step::GoesOn
+    }
+
+    /// Ends the turn that is open.
+    pub(super) fn end_turn(&mut self) -> Option<ForeignTurn> {
+        let builder = self.current.take()?;
+        let mut turn = builder.finish(self.known.model.as_deref());
+        let children = std::mem::take(&mut self.children).into_iter().map(|child| {
+            let mut told = child.builder.finish(None);
+            told.id = format!("{}-turn", child.call);
+            let mut chat = chat_of(&child.call, told);
+            (chat.agent, chat.description) = (child.name, child.description);
+            Child { call: child.call, chat }
+        });
+        attach(&mut turn.parts, children.collect());
+        self.known.session.count(&turn);
+        Some(turn)
+    }
+
+    fn begin(&mut self, event: Event) {
+        let Event { id, at, mut data, .. } = event;
+        let turn = ForeignTurn {
+            id: id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("turn-{}", self.known.session.turns + 1)),
+            started_at: at,
+            ended_at: at,
+            mode: data.string("agentMode"),
+            agent: self.agent(),
+            context: data.string("transformedContent").map(|text| context_of(&text)).unwrap_or_default(),
+            message: ForeignMessage {
+                text: data.string("content").unwrap_or_default(),
+                attachments: data.list("attachments").into_iter().map(attachment_of).collect(),
+                ..ForeignMessage::default()
+            },
+            ..ForeignTurn::default()
+        };
+        let mut builder = Builder::new(turn);
+        builder.turn.message.raw = data.rest();
+        self.current = Some(builder);
+        self.give_early();
+    }
+
+    fn agent(&self) -> Option<ForeignAgent> {
+        let version = self.known.session.version.clone();
+        Some(ForeignAgent { id: "copilot-cli".into(), name: "Copilot CLI".into(), version, ..ForeignAgent::default() })
+    }
+
+    /// The turn that is open. What an agent does without having been asked begins one without a message.
+    fn open(&mut self, at: Option<Timestamp>) -> &mut Builder {
+        if self.current.is_none() {
+            let turn = ForeignTurn {
+                id: format!("turn-{}", self.known.session.turns + 1),
+                started_at: at,
+                agent: self.agent(),
+                message: ForeignMessage { origin: MessageOrigin::Automation, ..ForeignMessage::default() },
+                ..ForeignTurn::default()
+            };
+            self.current = Some(Builder::new(turn));
+            self.give_early();
+        }
+        self.current.get_or_insert_default()
+    }
+
+    /// What came before the first turn stands at its beginning.
+    fn give_early(&mut self) {
+        for part in std::mem::take(&mut self.early) {
+            self.push(part);
+        }
+        if let Some(builder) = &mut self.current {
+            builder.turn.context.append(&mut self.early_context);
+        }
+    }
+
+    fn push(&mut self, part: ForeignPart) {
+        match &mut self.current {
+            Some(builder) => builder.push(part),
+            None if self.early.len() < MAX_EARLY => self.early.push(part),
+            None => self.known.session.damage.mark(Mark::TooLarge),
+        }
+    }
+
+    fn notice(&mut self, kind: &str, text: String, data: Members) {
+        let raw = data.rest();
+        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw }));
+    }
+
+    /// The call of the subagent that an event comes from.
+    fn owner(&self, event: &Event) -> Option<String> {
+        let by_agent = || event.agent.as_ref().map(|agent| self.known.agents.get(agent).unwrap_or(agent).as_str());
+        event.parent_call().or_else(by_agent).map(str::to_owned)
+    }
+
+    /// Whoever the event is about: a subagent, or the turn itself.
+    fn builder(&mut self, event: &mut Event) -> &mut Builder {
+        let owner = self.owner(event);
+        let Some(call) = owner else { return self.open(event.at) };
+        let at = match self.child(&call) {
+            Some(at) => at,
+            None => return self.open(event.at),
+        };
+        let builder = &mut self.children[at].builder;
+        if builder.turn.started_at.is_none() {
+            builder.turn.started_at = event.at;
+        }
+        builder
+    }
+
+    fn child(&mut self, call: &str) -> Option<usize> {
+        if let Some(at) = self.children.iter().rposition(|child| child.call == call) {
+            return Some(at);
+        }
+        if self.children.len() == MAX_CHILDREN {
+            return None;
+        }
+        self.open(None);
+        let builder = Builder::default();
+        self.children.push(Offspring { call: call.to_owned(), name: None, description: None, builder });
+        Some(self.children.len() - 1)
+    }
+
+    fn turn_event(&mut self, mut event: Event) {
+        match event.kind.as_str() {
+            "assistant.turn_start" => self.builder(&mut event).round_begins(),
+            "assistant.turn_end" => {
+                let at = event.at;
+                self.builder(&mut event).round_ends(at);
+            }
+            "assistant.message" => self.builder(&mut event).message(event),
+            "assistant.reasoning" => {
+                let text = event.data.string("content").unwrap_or_default();
+                self.builder(&mut event).think(text);
+            }
+            "assistant.usage" => {
+                let usage = usage_of(&mut event.data);
+                self.builder(&mut event).use_up(&usage);
+            }
+            "tool.execution_start" => self.builder(&mut event).call_begins(event),
+            "tool.execution_complete" => self.builder(&mut event).call_ends(event),
+            "permission.requested" => {
+                let mut data = std::mem::take(&mut event.data);
+                self.builder(&mut event).asked(&mut data);
+            }
+            "permission.completed" => {
+                let mut data = std::mem::take(&mut event.data);
+                self.builder(&mut event).decided(&mut data);
+            }
+            "subagent.started" => self.subagent_begins(event),
+            "subagent.completed" | "subagent.failed" => self.subagent_ends(event),
+            "abort" => {
+                let reason = event.data.message("reason").unwrap_or_default();
+                if self.current.is_some() {
+                    let at = event.at;
+                    self.builder(&mut event).abort(at);
+                }
+                self.notice("abort", reason, Members::default());
+            }
+            "system.message" => {
+                let text = event.data.string("content").unwrap_or_default();
+                let block = ContextBlock { name: "system".to_owned(), text, ..ContextBlock::default() };
+                match self.current {
+                    Some(_) => self.builder(&mut event).turn.context.push(block),
+                    None if self.early_context.len() < MAX_EARLY => self.early_context.push(block),
+                    None => self.known.session.damage.mark(Mark::TooLarge),
+                }
+            }
+            "system.notification" => {
+                let text = event.data.message("content").unwrap_or_default();
+                self.notice("system.notification", text, event.data);
+            }
+            "user.message" if self.owner(&event).is_some() => {
+                let text = event.data.string("content").unwrap_or_default();
+                self.builder(&mut event).turn.message.text = text;
+            }
+            "user.message" | "external_tool.requested" | "external_tool.completed" | "hook.start" | "hook.end" => {
+                self.notice(&event.kind, String::new(), event.data);
+            }
+            // Newer than this reader, or of no use to a person: kept as it came.
+            _ => {
+                let mut raw = event.data;
+                raw.insert("type", Value::String(event.kind));
+                self.push(ForeignPart::Raw(raw.into_value()));
+            }
+        }
+    }
+
+    fn subagent_begins(&mut self, mut event: Event) {
+        let Some(call) = event.data.string("toolCallId") else {
+            return self.notice("subagent.started", String::new(), event.data);
+        };
+        if let Some(agent) = &event.agent
+            && self.known.agents.len() < MAX_CHILDREN
+        {
+            self.known.agents.insert(agent.clone(), call.clone());
+        }
+        let name = event.data.string("agentDisplayName").or_else(|| event.data.string("agentName"));
+        let description = event.data.string("agentDescription").map(|text| text.trim().to_owned());
+        if let Some(at) = self.child(&call) {
+            let child = &mut self.children[at];
+            (child.name, child.description) = (name, description);
+            child.builder.turn.started_at = event.at;
+        }
+    }
+
+    fn subagent_ends(&mut self, mut event: Event) {
+        let call = event.data.string("toolCallId");
+        let child = call.and_then(|call| self.children.iter().rposition(|child| child.call == call));
+        if let Some(child) = child {
+            let builder = &mut self.children[child].builder;
+            if event.kind == "subagent.completed" {
+                // Its rounds need not be told, and then that it is over is all there is.
+                builder.round_begins();
+                builder.round_ends(event.at);
+            } else {
+                let message = event.data.message("error").unwrap_or_default();
+                builder.fail(ErrorInfo::new("subagentFailed", message), event.at);
+            }
+        }
+        event.data.forget(&["agentName", "agentDisplayName"]);
+        self.notice(&event.kind, String::new(), event.data);
+    }
+
+    fn session_event(&mut self, mut event: Event) {
+        match event.kind.as_str() {
+            "session.start" => self.start(event),
+            "session.resume" => {
+                self.known.model = event.data.string("selectedModel").or(self.known.model.take());
+                self.context(&mut event.data);
+                self.notice("session.resume", String::new(), event.data);
+            }
+            "session.model_change" => {
+                self.known.model = event.data.string("newModel").or(self.known.model.take());
+                self.notice("session.model_change", String::new(), event.data);
+            }
+            "session.title_changed" => self.known.session.title = event.data.message("title"),
+            "session.error" => {
+                let message = event.data.message("message").unwrap_or_default();
+                let kind = event.data.string("errorType").unwrap_or_else(|| "agentFailed".to_owned());
+                // What goes wrong before anybody asked for anything fails no turn.
+                if let Some(builder) = &mut self.current {
+                    builder.fail(ErrorInfo::new(kind, message.clone()), event.at);
+                }
+                self.notice("session.error", message, event.data);
+            }
+            "session.usage_record" => {
+                if let Some(mut usage) = event.data.object("usage") {
+                    let usage = usage_of(&mut usage);
+                    self.builder(&mut event).use_up(&usage);
+                }
+            }
+            "session.shutdown" => {
+                if let Some(total) = metrics_of(&mut event.data) {
+                    self.known.total = Some(total);
+                }
+                self.notice("session.shutdown", String::new(), Members::default());
+            }
+            "session.compaction_complete" => {
+                let text = event.data.message("summaryContent").unwrap_or_default();
+                self.notice("session.compaction_complete", text, event.data);
+            }
+            "session.info" | "session.warning" => {
+                let text = event.data.message("message").unwrap_or_default();
+                if event.data.peek("infoType").and_then(Value::as_str) == Some("fork") {
+                    self.known.session.parent =
+                        forked_from(&text).map(str::to_owned).or(self.known.session.parent.take());
+                }
+                self.notice(&event.kind, text, event.data);
+            }
+            // Plans, files, truncations, rewinds and whatever is newer: one line with what they say.
+            _ => self.notice(&event.kind, String::new(), event.data),
+        }
+    }
+
+    fn start(&mut self, mut event: Event) {
+        let known = &mut self.known;
+        let data = &mut event.data;
+        known.has_start = true;
+        if let Some(id) = data.string("sessionId").filter(|id| !id.is_empty() && *id != known.session.source_id) {
+            let folder = std::mem::replace(&mut known.session.source_id, id);
+            known.session.aliases.insert(0, folder);
+        }
+        if let Some(version) = data.unsigned("version").filter(|version| *version > VERSION) {
+            known.session.damage.mark(Mark::NewerVersion { version });
+        }
+        known.session.version = data.string("copilotVersion");
+        known.session.created_at = data.time("startTime").or(event.at);
+        known.model = data.string("selectedModel").or(known.model.take());
+        self.context(&mut event.data);
+    }
+
+    /// Where it works: the last word counts, and what it leaves out stays.
+    fn context(&mut self, data: &mut Members) {
+        let Some(mut context) = data.object("context") else { return };
+        let folder = context.string("cwd").or_else(|| context.string("gitRoot"));
+        let mut workspace = Workspace {
+            folders: folder.map(Place::local).into_iter().collect(),
+            repository: context.string("repository"),
+            branch: context.string("branch"),
+            commit: context.string("headCommit"),
+            ..Workspace::default()
+        };
+        workspace.fill(std::mem::take(&mut self.known.session.workspace));
+        self.known.session.workspace = workspace;
+    }
+}
+
+/// What a skill puts into the conversation is no person's message.
+fn is_skill(event: &Event) -> bool {
+    event.data.peek("source").and_then(Value::as_str).is_some_and(|source| source.starts_with("skill-"))
+}
+
+/// The session that a fork comes from: `Forked from "name" (id) as …`. What is said at the source names no parent.
+fn forked_from(message: &str) -> Option<&str> {
+    let (_, from) = message.strip_prefix("Forked from ")?.split_once("\" (")?;
+    from.split_once(')').map(|(id, _)| id)
+}
+
+/// What was put before the model, without the person's own words.
+fn context_of(text: &str) -> Vec<ContextBlock> {
+    blocks(text).into_iter().filter(|block| !block.name.is_empty()).collect()
+}
+
+fn attachment_of(value: Value) -> ForeignAttachment {
+    let mut members = Members::of(value).unwrap_or_default();
+    let foreign_kind = members.string("type").unwrap_or_default();
+    let path = members.string("path").or_else(|| members.string("filePath"));
+    ForeignAttachment {
+        kind: match foreign_kind.as_str() {
+            "file" => AttachmentKind::File,
+            "directory" => AttachmentKind::Folder,
+            "selection" => AttachmentKind::Selection,
+            "image" | "blob" => AttachmentKind::Image,
+            _ => AttachmentKind::Other,
+        },
+        foreign_kind,
+        name: members.string("displayName").unwrap_or_default(),
+        place: path.map(Place::local),
+        text: members.string("text"),
+        raw: members.rest(),
+    }
+}
+
+fn usage_of(members: &mut Members) -> ForeignUsage {
+    ForeignUsage {
+        input_tokens: members.unsigned("inputTokens"),
+        output_tokens: members.unsigned("outputTokens"),
+        cache_read_tokens: members.unsigned("cacheReadTokens"),
+        cache_write_tokens: members.unsigned("cacheWriteTokens"),
+        reasoning_tokens: members.unsigned("reasoningTokens"),
+        cost: members.number("cost"),
+    }
+}
+
+/// What all models used together.
+fn metrics_of(data: &mut Members) -> Option<ForeignUsage> {
+    let mut total = ForeignUsage::default();
+    for (_, metrics) in data.object("modelMetrics")?.rest() {
+        let Ok(mut metrics) = Members::of(metrics) else { continue };
+        if let Some(mut usage) = metrics.object("usage") {
+            total.add(&usage_of(&mut usage));
+        }
+        if let Some(cost) = metrics.object("requests").and_then(|mut requests| requests.number("cost")) {
+            total.add(&ForeignUsage { cost: Some(cost), ..ForeignUsage::default() });
+        }
+    }
+    Some(total).filter(|total| !total.is_empty())
+}

@@ -1,0 +1,287 @@
+//! A turn that is put together from events.
+
+use std::collections::HashMap;
+
+use grove_core::{ErrorInfo, Timestamp};
+use serde_json::Value;
+
+use super::event::Event;
+use crate::json::{Members, text_of};
+use crate::normal::{
+    Approval, CallState, ForeignModel, ForeignPart, ForeignToolCall, ForeignTurn, ForeignUsage, Notice, ToolOutput,
+    TurnOutcome,
+};
+use crate::tools;
+
+/// A turn, or what a subagent did in one.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    /// What is known of it, but for its parts.
+    pub turn: ForeignTurn,
+    pieces: Vec<Piece>,
+    calls: Vec<ForeignToolCall>,
+    /// Where each call stands among the calls.
+    places: HashMap<String, usize>,
+    /// Which call a question is about.
+    questions: HashMap<String, String>,
+    /// Rounds that began and have not ended; a turn may have several.
+    open_rounds: u32,
+    has_rounds: bool,
+    has_spoken: bool,
+    /// What went wrong, while nothing has been said since.
+    error: Option<ErrorInfo>,
+    is_aborted: bool,
+    /// Counted by messages, for where nothing better is told.
+    output_tokens: u64,
+}
+
+/// A part, or the call that will stand in its place.
+#[derive(Debug)]
+enum Piece {
+    Part(ForeignPart),
+    Call(usize),
+}
+
+impl Builder {
+    pub(super) fn new(turn: ForeignTurn) -> Self {
+        Self { turn, ..Self::default() }
+    }
+
+    pub(super) fn push(&mut self, part: ForeignPart) {
+        self.pieces.push(Piece::Part(part));
+    }
+
+    pub(super) fn notice(&mut self, kind: &str, text: String, data: Members) {
+        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: data.rest() }));
+    }
+
+    pub(super) fn round_begins(&mut self) {
+        self.has_rounds = true;
+        self.open_rounds = self.open_rounds.saturating_add(1);
+    }
+
+    pub(super) fn round_ends(&mut self, at: Option<Timestamp>) {
+        self.open_rounds = self.open_rounds.saturating_sub(1);
+        self.moved(at);
+    }
+
+    pub(super) fn abort(&mut self, at: Option<Timestamp>) {
+        self.is_aborted = true;
+        self.moved(at);
+    }
+
+    pub(super) fn fail(&mut self, error: ErrorInfo, at: Option<Timestamp>) {
+        self.error = Some(error);
+        self.moved(at);
+    }
+
+    pub(super) fn use_up(&mut self, usage: &ForeignUsage) {
+        self.turn.usage.get_or_insert_default().add(usage);
+    }
+
+    /// Something happened, so the turn lasted at least until then.
+    fn moved(&mut self, at: Option<Timestamp>) {
+        self.turn.ended_at = self.turn.ended_at.max(at);
+    }
+
+    /// The agent has done something.
+    fn answered(&mut self, at: Option<Timestamp>) {
+        self.moved(at);
+        self.error = None;
+        if self.turn.first_response_ms.is_none() {
+            self.turn.first_response_ms = self.turn.started_at.zip(at).map(|(from, to)| to.0.saturating_sub(from.0));
+        }
+    }
+
+    pub(super) fn message(&mut self, event: Event) {
+        let Event { at, id, mut data, .. } = event;
+        self.answered(at);
+        if let Some(text) = data.string("reasoningText") {
+            self.think(text);
+        }
+        if let Some(text) = data.string("content").filter(|text| !text.is_empty()) {
+            self.has_spoken = true;
+            self.push(ForeignPart::Text(text));
+        }
+        if let Some(model) = data.string("model") {
+            self.turn.model = Some(ForeignModel::new(&model));
+        }
+        self.output_tokens = self.output_tokens.saturating_add(data.unsigned("outputTokens").unwrap_or(0));
+        self.turn.model_message_id = data.string("messageId").or(id).or(self.turn.model_message_id.take());
+        for request in data.list("toolRequests") {
+            match Members::of(request) {
+                Ok(request) => self.requested(request),
+                Err(odd) => self.push(ForeignPart::Raw(odd)),
+            }
+        }
+        data.forget(&["interactionId", "turnId", "apiCallId", "originatingMessageId", "parentToolCallId", "rte"]);
+        let rest = data.rest();
+        if !rest.is_empty() {
+            self.push(ForeignPart::Notice(Notice { kind: "assistant.message".into(), text: String::new(), raw: rest }));
+        }
+    }
+
+    /// The same thought is told with the message and by itself.
+    pub(super) fn think(&mut self, text: String) {
+        let is_known =
+            self.pieces.iter().rev().take(4).any(
+                |piece| matches!(piece, Piece::Part(ForeignPart::Reasoning { text: known, .. }) if *known == text),
+            );
+        if !text.is_empty() && !is_known {
+            self.push(ForeignPart::Reasoning { text, title: None, duration_ms: None });
+        }
+    }
+
+    fn requested(&mut self, mut request: Members) {
+        let Some(id) = request.string("toolCallId") else {
+            return self.push(ForeignPart::Raw(request.into_value()));
+        };
+        let name = request.string("name");
+        let arguments = request.any("arguments");
+        let call = self.call(&id);
+        call.intention =
+            request.message("intentionSummary").or_else(|| request.message("toolTitle")).or(call.intention.take());
+        describe(call, name, arguments);
+        request.forget(&["type"]);
+        call.raw.extend(request.rest());
+    }
+
+    pub(super) fn call_begins(&mut self, event: Event) {
+        let Event { at, mut data, .. } = event;
+        self.answered(at);
+        let Some(id) = data.string("toolCallId") else {
+            return self.notice("tool.execution_start", String::new(), data);
+        };
+        let name = data.string("toolName");
+        let arguments = data.any("arguments");
+        let call = self.call(&id);
+        call.started_at = at;
+        call.provider = data.string("mcpServerName").or(call.provider.take());
+        describe(call, name, arguments);
+    }
+
+    pub(super) fn call_ends(&mut self, event: Event) {
+        let Event { at, mut data, .. } = event;
+        self.answered(at);
+        let Some(id) = data.string("toolCallId") else {
+            return self.notice("tool.execution_complete", String::new(), data);
+        };
+        let call = self.call(&id);
+        call.ended_at = at;
+        let success = data.flag("success").unwrap_or(true);
+        if call.state != CallState::Refused {
+            call.state = if success { CallState::Complete } else { CallState::Failed };
+        }
+        if let Some(mut shell) = data.object("shellExecution") {
+            call.exit_code = shell.signed("exitCode");
+        }
+        let result = data.any("result").or_else(|| data.any("error"));
+        if let Some(result) = result {
+            let told = ["content", "message"].iter().find_map(|key| result.get(key)).unwrap_or(&result);
+            let text = text_of(told);
+            // A result of words alone says nothing more as an object.
+            let is_words = result.as_object().is_none_or(|members| members.len() == 1);
+            call.output = Some(ToolOutput { text, raw: (!is_words).then_some(result) });
+        }
+        data.forget(&["model", "interactionId", "turnId", "rte", "toolTelemetry", "parentToolCallId"]);
+        call.raw.extend(data.rest());
+    }
+
+    pub(super) fn asked(&mut self, data: &mut Members) {
+        let question = data.string("requestId");
+        let call =
+            data.peek("permissionRequest").and_then(|asked| asked.get("toolCallId")?.as_str()).map(str::to_owned);
+        let Some(call) = call else { return };
+        let asked =
+            data.peek("permissionRequest").and_then(|asked| asked.get("intention")?.as_str()).map(str::to_owned);
+        if let Some(question) = question {
+            self.questions.insert(question, call.clone());
+        }
+        let call = self.call(&call);
+        call.approval = Approval::Waiting;
+        call.intention = call.intention.take().or(asked);
+    }
+
+    pub(super) fn decided(&mut self, data: &mut Members) {
+        let question = data.string("requestId").and_then(|question| self.questions.remove(&question));
+        let Some(call) = data.string("toolCallId").or(question) else { return };
+        let kind = data.object("result").and_then(|mut result| result.string("kind")).unwrap_or_default();
+        let call = self.call(&call);
+        call.approval = approval_of(&kind);
+        if call.approval == Approval::Denied {
+            call.state = CallState::Refused;
+        }
+    }
+
+    /// The call of this id. One that was not told of before begins here.
+    fn call(&mut self, id: &str) -> &mut ForeignToolCall {
+        let at = *self.places.entry(id.to_owned()).or_insert_with(|| {
+            self.pieces.push(Piece::Call(self.calls.len()));
+            self.calls.push(ForeignToolCall { id: id.to_owned(), ..ForeignToolCall::default() });
+            self.calls.len() - 1
+        });
+        &mut self.calls[at]
+    }
+
+    /// The turn, once nothing more of it comes.
+    pub(super) fn finish(mut self, model: Option<&str>) -> ForeignTurn {
+        for call in self.calls.iter_mut().filter(|call| call.name.is_empty()) {
+            call.name = "unnamed".to_owned();
+        }
+        let mut turn = self.turn;
+        turn.parts = self
+            .pieces
+            .into_iter()
+            .map(|piece| match piece {
+                Piece::Part(part) => part,
+                Piece::Call(at) => ForeignPart::ToolCall(Box::new(std::mem::take(&mut self.calls[at]))),
+            })
+            .collect();
+        turn.outcome = match self.error.take() {
+            _ if self.is_aborted => TurnOutcome::Cancelled,
+            Some(error) => TurnOutcome::Failed(error),
+            None if self.has_rounds && self.open_rounds == 0 => TurnOutcome::Complete,
+            None if !self.has_rounds && self.has_spoken => TurnOutcome::Complete,
+            None => TurnOutcome::Interrupted,
+        };
+        turn.total_ms = turn.started_at.zip(turn.ended_at).map(|(from, to)| to.0.saturating_sub(from.0));
+        if turn.model.is_none() {
+            turn.model = model.map(ForeignModel::new);
+        }
+        if self.output_tokens > 0 && turn.usage.is_none() {
+            turn.usage = Some(ForeignUsage { output_tokens: Some(self.output_tokens), ..ForeignUsage::default() });
+        }
+        turn
+    }
+}
+
+fn describe(call: &mut ForeignToolCall, name: Option<String>, arguments: Option<Value>) {
+    if let Some(name) = name {
+        call.kind = tools::kind_of(&name);
+        call.name = name;
+    }
+    if let Some(arguments) = arguments {
+        // Older versions have them as text.
+        let parsed = match &arguments {
+            Value::String(text) => serde_json::from_str(text).ok(),
+            _ => None,
+        };
+        call.raw_input = Some(parsed.unwrap_or(arguments));
+    }
+    if let Some(input) = &call.raw_input {
+        call.input = tools::input_of(call.kind, input);
+    }
+}
+
+/// What the program calls an answer.
+fn approval_of(kind: &str) -> Approval {
+    if kind.contains("denied") || kind.contains("reject") || kind.contains("not-available") {
+        Approval::Denied
+    } else if kind.contains("rule") || kind.contains("auto") {
+        Approval::Setting { id: Some(kind.to_owned()) }
+    } else if kind.starts_with("approve") {
+        Approval::Person { button: Some(kind.to_owned()) }
+    } else {
+        Approval::Unknown
+    }
+}

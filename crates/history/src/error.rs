@@ -1,0 +1,27 @@
+//! What can go wrong with a whole store or file. Damage inside a session is no error: see [`Damage`](crate::Damage).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a session or a part of a store could not be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error("{} cannot be read: {error}: check that it is there and that you may read it", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{} has more than {limit} bytes and is not read whole: leave it out, or make it smaller", path.display())]
+    TooLarge { path: PathBuf, limit: u64 },
+    #[error("{} is not what it should be ({what}): open it with the tool that wrote it", path.display())]
+    Malformed { path: PathBuf, what: String },
+    #[error("{} belongs to another reader: read it with the reader of {wanted}", path.display())]
+    OtherSource { path: PathBuf, wanted: crate::Source },
+}
+
+impl HistoryError {
+    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), error }
+    }
+
+    pub(crate) fn malformed(path: &Path, what: impl ToString) -> Self {
+        Self::Malformed { path: path.to_owned(), what: what.to_string() }
+    }
+}

@@ -1,0 +1,269 @@
+//! Tool calls: as the person is shown them, and as the model made them.
+
+use std::collections::HashSet;
+
+use grove_core::Extra;
+use serde_json::{Value, json};
+
+use super::uri::location_of;
+use super::{About, id_of};
+use crate::normal::{Approval, CallState, ForeignToolCall, Place, Replacement, TodoItem, TodoStatus, ToolInput};
+use crate::tools;
+
+/// What is said of a call of which nobody knows who let it run.
+const UNKNOWN: &str = "unknown";
+
+/// The calls of a turn in the making.
+#[derive(Debug)]
+pub(super) struct Calls<'a> {
+    about: &'a About,
+    number: usize,
+    ids: HashSet<String>,
+    made: usize,
+    rounds: Vec<Round>,
+    results: Extra,
+}
+
+/// What the model said, and the calls that it made then.
+#[derive(Debug, Default)]
+struct Round {
+    text: String,
+    calls: Vec<Value>,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(about: &'a About, number: usize) -> Self {
+        Self { about, number, ids: HashSet::new(), made: 0, rounds: Vec::new(), results: Extra::new() }
+    }
+
+    pub(super) fn is_native(&self) -> bool {
+        self.about.is_native
+    }
+
+    /// An id that nothing in the turn has.
+    pub(super) fn next_id(&mut self, kind: &str) -> String {
+        self.made += 1;
+        format!("{kind}-{}-{}", self.number, self.made)
+    }
+
+    /// The id of a call: its own, where no other has it. Results are found by it.
+    pub(super) fn id_of(&mut self, call: &ForeignToolCall) -> String {
+        let own = !call.id.is_empty() && !self.ids.contains(&call.id);
+        let id = if own { call.id.clone() } else { self.next_id("call") };
+        self.ids.insert(id.clone());
+        id
+    }
+
+    /// What the model said; behind calls it begins a round.
+    pub(super) fn text(&mut self, text: &str) {
+        match self.rounds.last_mut() {
+            Some(round) if round.calls.is_empty() => round.text.push_str(text),
+            _ => self.rounds.push(Round { text: text.to_owned(), calls: Vec::new() }),
+        }
+    }
+
+    /// A call as the model made it, and what it was given.
+    pub(super) fn call(&mut self, call: &ForeignToolCall, shown_id: &str) {
+        let shown = call.shown_name.as_ref().unwrap_or(&call.name);
+        // Two ids are only known again for one call where the names tell it.
+        let is_known_again = tools::model_name(shown) == tools::model_name(&call.name);
+        let own = call.model_id.as_ref().filter(|id| is_known_again && !self.ids.contains(*id));
+        let id = own.map_or_else(|| shown_id.to_owned(), Clone::clone);
+        self.ids.insert(id.clone());
+        if let Some(output) = call.output.as_ref().filter(|_| is_over(call)) {
+            // Text in the tree is kept as it is; anything else of it only this program's reader understood.
+            let whole = output.raw.clone().filter(|raw| self.about.is_native && raw.get("content").is_some());
+            let plain = || json!({"$mid": 20, "content": [{"$mid": 21, "value": output.text}]});
+            self.results.insert(id.clone(), whole.unwrap_or_else(plain));
+        }
+        let made = json!({"name": call.name, "arguments": arguments(call), "id": id});
+        match self.rounds.last_mut() {
+            Some(round) => round.calls.push(made),
+            None => self.rounds.push(Round { text: String::new(), calls: vec![made] }),
+        }
+    }
+
+    /// Rounds and results. `texts` is what the model said in each round, where that is known beside the answer.
+    pub(super) fn finish(self, texts: &[String]) -> (Vec<Value>, Extra) {
+        let Self { about, number, mut rounds, results, .. } = self;
+        if !texts.is_empty() {
+            let count = rounds.len().max(texts.len());
+            rounds.resize_with(count, Round::default);
+            for (at, round) in rounds.iter_mut().enumerate() {
+                round.text = texts.get(at).cloned().unwrap_or_default();
+            }
+        }
+        let round = |(at, round): (usize, Round)| {
+            let id = id_of("round", "", about, &format!("{number}.{at}"));
+            json!({"response": round.text, "toolCalls": round.calls, "toolInputRetry": 0, "id": id})
+        };
+        (rounds.into_iter().enumerate().map(round).collect(), results)
+    }
+
+    /// The call as the person is shown it.
+    pub(super) fn invocation(&self, call: &ForeignToolCall, id: &str) -> Value {
+        let label = call.provider.as_deref().unwrap_or("Built-In");
+        let tool = call.shown_name.as_ref().unwrap_or(&call.name);
+        let words = call.intention.as_ref().unwrap_or(&call.name);
+        let mut part = json!({
+            "kind": "toolInvocationSerialized",
+            "invocationMessage": {"value": words},
+            "isConfirmed": confirmed(&call.approval),
+            "isComplete": call.state != CallState::Interrupted,
+            "source": {"type": if call.provider.is_some() { "extension" } else { "internal" }, "label": label},
+            "toolCallId": id,
+            "toolId": tool,
+        });
+        if let Some(summary) = &call.summary {
+            part["pastTenseMessage"] = json!({"value": summary});
+        }
+        if let Some(data) = specific(call, self.about) {
+            part["toolSpecificData"] = data;
+        }
+        if let Some(details) = details(call) {
+            part["resultDetails"] = details;
+        }
+        part
+    }
+}
+
+/// Whether a result of the call means that it ended.
+fn is_over(call: &ForeignToolCall) -> bool {
+    match call.state {
+        CallState::Complete | CallState::Failed => true,
+        CallState::Interrupted | CallState::Refused => false,
+    }
+}
+
+/// The numbers by which VS Code says who let a call run.
+fn confirmed(approval: &Approval) -> Value {
+    let with = |kind: u8, name: &str, more: &Option<String>| match more {
+        Some(more) => json!({"type": kind, name: more}),
+        None => json!({"type": kind}),
+    };
+    match approval {
+        Approval::Denied => json!({"type": 0}),
+        Approval::NotNeeded { reason } => with(1, "reason", reason),
+        Approval::Setting { id } => with(2, "id", id),
+        Approval::Remembered { scope } => with(3, "scope", scope),
+        Approval::Person { button } => with(4, "selectedButton", button),
+        Approval::Skipped => json!({"type": 5}),
+        // The format has no number for these, and wants one: it is said in words.
+        Approval::Unknown | Approval::Waiting => json!({"type": 1, "reason": UNKNOWN}),
+    }
+}
+
+/// What the person is shown of the result: whether it failed, its text, or the files that it named.
+fn details(call: &ForeignToolCall) -> Option<Value> {
+    let failed = call.state == CallState::Failed;
+    let is_only_here = call.output.is_some() && !is_over(call);
+    if !failed && !is_only_here && !call.places.is_empty() {
+        return Some(call.places.iter().map(location_of).collect());
+    }
+    if !failed && call.output.is_none() {
+        return None;
+    }
+    let output = call.output.iter().map(|output| json!({"type": "embed", "isText": true, "value": output.text}));
+    Some(json!({"input": arguments(call), "output": output.collect::<Vec<_>>(), "isError": failed}))
+}
+
+/// What VS Code says of some kinds of tools beyond what it says of all.
+fn specific(call: &ForeignToolCall, about: &About) -> Option<Value> {
+    let mut data = match &call.input {
+        ToolInput::Command { command, folder, language, background } => {
+            let mut data = json!({
+                "kind": "terminal",
+                "terminalToolSessionId": "",
+                "terminalCommandId": "",
+                "commandLine": {"original": command},
+                "language": language.as_deref().unwrap_or("sh"),
+                "isBackground": background,
+            });
+            if let Some(folder) = folder {
+                data["cwd"] = location_of(&Place::local(folder));
+            }
+            data
+        }
+        ToolInput::Todos(items) => {
+            json!({"kind": "todoList", "sessionId": about.id, "todoList": items.iter().map(todo).collect::<Vec<_>>()})
+        }
+        ToolInput::Subagent { agent, description, prompt } => {
+            let mut data = json!({"kind": "subagent", "prompt": prompt});
+            for (name, said) in [("agentName", agent), ("description", description)] {
+                if let Some(said) = said {
+                    data[name] = said.as_str().into();
+                }
+            }
+            data
+        }
+        _ => json!({"kind": "input", "rawInput": call.raw_input.clone().or_else(|| understood(&call.input))?}),
+    };
+    if let (ToolInput::Command { .. }, Some(output)) = (&call.input, &call.output) {
+        data["terminalCommandOutput"] = json!({"text": output.text});
+    }
+    if let (ToolInput::Subagent { .. }, Some(output)) = (&call.input, &call.output) {
+        data["result"] = output.text.as_str().into();
+    }
+    if let Some(code) = call.exit_code {
+        data["terminalCommandState"] = json!({"exitCode": code});
+    }
+    Some(data)
+}
+
+/// The input as the model wrote it: JSON as text.
+fn arguments(call: &ForeignToolCall) -> String {
+    match call.raw_input.clone().or_else(|| understood(&call.input)) {
+        Some(Value::String(text)) => text,
+        Some(value) => value.to_string(),
+        None => "{}".to_owned(),
+    }
+}
+
+/// An input of which only the meaning is known, in the words of VS Code's own tools.
+fn understood(input: &ToolInput) -> Option<Value> {
+    let value = match input {
+        ToolInput::Generic => return None,
+        ToolInput::Command { command, folder, background, .. } => {
+            let mut input = json!({"command": command, "isBackground": background});
+            if let Some(folder) = folder {
+                input["cwd"] = folder.as_str().into();
+            }
+            input
+        }
+        ToolInput::ShellOutput { terminal } => json!({"id": terminal}),
+        ToolInput::File { place } => match &place.range {
+            Some(range) => json!({
+                "filePath": place.shown(),
+                "startLine": range.start.line,
+                "endLine": range.end.line.saturating_sub(1),
+            }),
+            None => json!({"filePath": place.shown()}),
+        },
+        ToolInput::Folder { place } => json!({"path": place.shown()}),
+        ToolInput::Todos(items) => json!({"todoList": items.iter().map(todo).collect::<Vec<_>>()}),
+        ToolInput::Subagent { agent, description, prompt } => {
+            json!({"agentName": agent, "description": description, "prompt": prompt})
+        }
+        ToolInput::Edits(replacements) => {
+            json!({"replacements": replacements.iter().map(replacement).collect::<Vec<_>>()})
+        }
+    };
+    Some(value)
+}
+
+fn todo(item: &TodoItem) -> Value {
+    let status = match item.status {
+        TodoStatus::NotStarted => "not-started",
+        TodoStatus::InProgress => "in-progress",
+        TodoStatus::Completed => "completed",
+    };
+    json!({"id": item.id, "title": item.title, "description": item.description, "status": status})
+}
+
+fn replacement(replacement: &Replacement) -> Value {
+    let mut value = json!({"filePath": replacement.path, "newString": replacement.after});
+    if let Some(before) = &replacement.before {
+        value["oldString"] = before.as_str().into();
+    }
+    value
+}

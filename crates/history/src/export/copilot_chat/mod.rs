@@ -1,0 +1,172 @@
+//! A session as VS Code's Copilot Chat keeps it: a flat object of version 3, which its import takes as well.
+//!
+//! Every member that the format always has is written, so that a program which counts on them finds them. What a member
+//! would say that the session does not know is the emptiest value of its type. Ids of requests and responses have the
+//! form that VS Code gives them; they follow from the session's and the turn's own, so the same session is written the
+//! same way each time.
+
+mod call;
+mod parts;
+mod request;
+mod uri;
+
+use std::io::{self, Write};
+
+use grove_core::{Extra, Timestamp};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Heading, TurnWriter};
+use crate::normal::{ForeignTurn, Source, Workspace};
+use uri::uri_of;
+
+/// The version of the format.
+const VERSION: u32 = 3;
+/// Who answers, as VS Code knows to continue with it.
+const RESPONDER: &str = "GitHub Copilot";
+
+/// Writes a session of Copilot Chat.
+#[derive(Debug)]
+pub struct CopilotChat<W> {
+    out: W,
+    about: About,
+    turns: usize,
+    /// What stands behind the requests.
+    rest: Extra,
+}
+
+/// What each request needs to know of the session.
+#[derive(Clone, Debug)]
+struct About {
+    id: String,
+    /// When a turn began of which nothing tells.
+    began: Timestamp,
+    /// The URIs of the workspace's folders.
+    cache_key: String,
+    /// Who answered, as it is shown.
+    agent: String,
+    /// Whether parts that are not understood are VS Code's own.
+    is_native: bool,
+}
+
+impl<W: Write> CopilotChat<W> {
+    pub fn begin(mut out: W, heading: Heading<'_>) -> io::Result<Self> {
+        let session = heading.session;
+        let folders: Vec<Value> = session.workspace.folders.iter().map(uri_of).collect();
+        let keys: Vec<&str> = folders.iter().filter_map(|folder| folder.get("external")?.as_str()).collect();
+        let began = session.created_at.unwrap_or_default();
+        let about = About {
+            id: session.source_id.clone(),
+            began,
+            cache_key: keys.join(","),
+            agent: session.agent.clone().unwrap_or_else(|| heading.source.to_owned()),
+            is_native: heading.source == Source::VsCode.name(),
+        };
+        let mut rest = json!({
+            "sessionId": about.id,
+            "creationDate": began,
+            "lastMessageDate": session.modified_at.unwrap_or(began),
+            "isImported": true,
+        });
+        let mut add = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                rest[name] = value;
+            }
+        };
+        add("customTitle", session.title.as_deref().map(Value::from));
+        add("workingDirectory", folders.first().cloned());
+        add("repoData", repository(&session.workspace));
+        let head = json!({
+            "version": VERSION,
+            "requesterUsername": "",
+            "requesterAvatarIconUri": {"$mid": 1, "path": "", "scheme": "https"},
+            "responderUsername": RESPONDER,
+            "responderAvatarIconUri": {"id": "copilot"},
+            "initialLocation": "panel",
+        });
+        let head = head.to_string();
+        // The requests come one by one, so the object is put together by hand.
+        write!(out, "{},\n\"requests\":[", head.trim_end_matches('}'))?;
+        let rest = match rest {
+            Value::Object(rest) => rest,
+            _ => Extra::new(),
+        };
+        Ok(Self { out, about, turns: 0, rest })
+    }
+}
+
+impl<W: Write> TurnWriter for CopilotChat<W> {
+    fn turn(&mut self, turn: &ForeignTurn) -> io::Result<()> {
+        self.out.write_all(if self.turns == 0 { b"\n" } else { b",\n" })?;
+        self.turns += 1;
+        let request = request::request(turn, self.turns, &self.about);
+        Ok(serde_json::to_writer(&mut self.out, &request)?)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.write_all(b"\n],\n")?;
+        let rest = Value::Object(std::mem::take(&mut self.rest)).to_string();
+        writeln!(self.out, "{}", rest.trim_start_matches('{'))?;
+        self.out.flush()
+    }
+}
+
+fn repository(workspace: &Workspace) -> Option<Value> {
+    let known = [
+        ("remoteUrl", &workspace.repository),
+        ("localBranch", &workspace.branch),
+        ("localHeadCommit", &workspace.commit),
+    ];
+    let known: Extra =
+        known.into_iter().filter_map(|(name, value)| Some((name.into(), value.clone()?.into()))).collect();
+    if known.is_empty() {
+        return None;
+    }
+    let mut repository: Extra =
+        [("workspaceType".to_owned(), "local-git".into()), ("diffsStatus".to_owned(), "notCaptured".into())]
+            .into_iter()
+            .collect();
+    repository.extend(known);
+    Some(Value::Object(repository))
+}
+
+/// An id of the form that VS Code gives: the one that is there, or one that follows from what it names.
+fn id_of(kind: &str, known: &str, about: &About, what: &str) -> String {
+    let head = format!("{kind}_");
+    if known.strip_prefix(&head).is_some_and(is_uuid) {
+        return known.to_owned();
+    }
+    let hash = Sha256::digest(format!("{kind}\n{}\n{what}\n{known}", about.id));
+    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    // Version 8 is for ids that are made in a way of one's own.
+    let groups = [&digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..]];
+    format!("{head}{}-{}-8{}-8{}-{}", groups[0], groups[1], groups[2], groups[3], groups[4])
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
+        && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_the_right_form_stays_and_any_other_makes_way_for_one_that_follows_from_it() {
+        let about = About {
+            id: "s".into(),
+            began: Timestamp(0),
+            cache_key: String::new(),
+            agent: "a".into(),
+            is_native: false,
+        };
+        let own = "request_0f1829d1-3b2e-44e8-a246-7896319d11be";
+        assert_eq!(id_of("request", own, &about, "1"), own);
+        let made = id_of("request", "t1", &about, "1");
+        assert!(made.strip_prefix("request_").is_some_and(is_uuid), "{made}");
+        assert_eq!(made, id_of("request", "t1", &about, "1"));
+        assert_ne!(made, id_of("request", "t1", &about, "2"));
+    }
+}

@@ -1,0 +1,275 @@
+//! Turns of Grove's own in the normal form: the way back from [`core_turn`](crate::core_turn).
+//!
+//! What that way had no place for rides on the message (`history`), and is taken from there.
+
+use grove_core::*;
+use serde_json::Value;
+
+use crate::HISTORY;
+use crate::normal::{
+    Approval, AttachmentKind as ForeignKind, CallState, ChangeKind, ForeignAttachment, ForeignEdit, ForeignMessage,
+    ForeignModel, ForeignPart, ForeignToolCall, ForeignToolKind, ForeignTurn, ForeignUsage, Notice, Place,
+    Question as ForeignQuestion, TodoItem, TodoStatus, ToolInput, ToolOutput as ForeignOutput, TurnOutcome,
+};
+use crate::tools;
+
+/// The kind of the error that stands for an end of which nothing tells.
+const INTERRUPTED: &str = "interrupted";
+
+/// The turn in the normal form.
+pub fn foreign_turn(turn: &Turn) -> ForeignTurn {
+    let mut foreign = rest_of(&turn.message);
+    foreign.id = turn.id.to_string();
+    foreign.started_at = Some(turn.started_at);
+    foreign.ended_at = Some(turn.ended_at);
+    foreign.message.text.clone_from(&turn.message.text);
+    foreign.message.origin = turn.message.origin;
+    if foreign.message.attachments.is_empty() {
+        foreign.message.attachments = turn.message.attachments.iter().map(attachment).collect();
+    }
+    let usage = turn.usage.as_ref();
+    if foreign.model.is_none() {
+        let model = usage.and_then(|usage| usage.model.as_ref()).or(turn.message.model.as_ref());
+        foreign.model = model.map(|model| ForeignModel::new(model.as_str()));
+    }
+    foreign.usage = foreign.usage.or_else(|| usage.map(self::usage));
+    foreign.outcome = outcome(turn);
+    foreign.parts = parts(turn);
+    foreign
+}
+
+fn rest_of(message: &Message) -> ForeignTurn {
+    let rest = message.extra.as_ref().and_then(|extra| extra.get(HISTORY));
+    rest.and_then(|rest| serde_json::from_value(rest.clone()).ok()).unwrap_or_else(|| ForeignTurn {
+        message: ForeignMessage { raw: message.extra.clone().unwrap_or_default(), ..ForeignMessage::default() },
+        ..ForeignTurn::default()
+    })
+}
+
+fn attachment(attachment: &Attachment) -> ForeignAttachment {
+    let kind = match attachment.kind {
+        AttachmentKind::File => ForeignKind::File,
+        AttachmentKind::Directory => ForeignKind::Folder,
+        AttachmentKind::Selection => ForeignKind::Selection,
+    };
+    let place = Place::local(&attachment.path);
+    let name = attachment.display_name.clone().unwrap_or_else(|| place.name().to_owned());
+    ForeignAttachment { kind, name, place: Some(place), ..ForeignAttachment::default() }
+}
+
+fn usage(usage: &Usage) -> ForeignUsage {
+    ForeignUsage {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+        reasoning_tokens: usage.reasoning_tokens,
+        // Grove counts the cost of a session so far, not that of a turn.
+        cost: None,
+    }
+}
+
+fn outcome(turn: &Turn) -> TurnOutcome {
+    let error = turn.parts.iter().rev().find_map(|part| match part {
+        Part::Error(error) => Some(error),
+        _ => None,
+    });
+    match (turn.outcome, error) {
+        (Outcome::Complete, _) => TurnOutcome::Complete,
+        (Outcome::Cancelled, _) => TurnOutcome::Cancelled,
+        (Outcome::Error, Some(error)) if error.kind == INTERRUPTED => TurnOutcome::Interrupted,
+        (Outcome::Error, Some(error)) => TurnOutcome::Failed(error.clone()),
+        (Outcome::Error, None) => {
+            TurnOutcome::Failed(ErrorInfo::new("agentFailed", "The turn failed; why is not said."))
+        }
+    }
+}
+
+fn parts(turn: &Turn) -> Vec<ForeignPart> {
+    let last_error = turn.parts.iter().rposition(|part| matches!(part, Part::Error(_)));
+    // The error that a turn ended with is told as how it ended.
+    let told = last_error.filter(|_| turn.outcome == Outcome::Error);
+    let mut parts = Vec::new();
+    for (at, part) in turn.parts.iter().enumerate() {
+        let notice =
+            |kind: &str, text: String| ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: Extra::new() });
+        match part {
+            Part::Text(text) => parts.push(ForeignPart::Text(text.content.clone())),
+            Part::Reasoning { content, .. } => {
+                parts.push(ForeignPart::Reasoning { text: content.clone(), title: None, duration_ms: None });
+            }
+            Part::ToolCall(call) => add_call(&mut parts, call),
+            Part::Content(content) => parts.push(notice("content", stored(content))),
+            Part::Error(_) if told == Some(at) => {}
+            Part::Error(error) => parts.push(notice("error", error.message.clone())),
+            Part::InputRequest(request) => parts.push(ForeignPart::Question(question(request))),
+            Part::Plan(_) if is_told(parts.last(), part) => {}
+            Part::Plan(steps) => {
+                parts.push(notice("plan", super::words::todos(&steps.iter().map(todo).collect::<Vec<_>>())));
+            }
+            Part::Notice(text) => parts.push(notice("notice", text.clone())),
+        }
+    }
+    parts
+}
+
+/// Whether the call before a plan says the same.
+fn is_told(before: Option<&ForeignPart>, plan: &Part) -> bool {
+    let (Some(ForeignPart::ToolCall(call)), Part::Plan(steps)) = (before, plan) else { return false };
+    match &call.input {
+        ToolInput::Todos(items) => items.iter().map(|item| &item.title).eq(steps.iter().map(|step| &step.content)),
+        _ => false,
+    }
+}
+
+fn todo(step: &PlanEntry) -> TodoItem {
+    let status = match step.status {
+        PlanStatus::Pending => TodoStatus::NotStarted,
+        PlanStatus::InProgress => TodoStatus::InProgress,
+        PlanStatus::Completed => TodoStatus::Completed,
+    };
+    TodoItem { title: step.content.clone(), status, ..TodoItem::default() }
+}
+
+fn stored(content: &ContentRef) -> String {
+    format!("{}, {} bytes, stored beside the log", content.mime_type.as_deref().unwrap_or("a body"), content.size)
+}
+
+fn add_call(parts: &mut Vec<ForeignPart>, call: &ToolCall) {
+    let kind = kind(call);
+    let raw_input = call.input.as_ref().map(|text| match serde_json::from_str(text) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+        _ => Value::String(text.clone()),
+    });
+    let mut input = match &raw_input {
+        Some(Value::String(command)) if kind == ForeignToolKind::Shell => {
+            ToolInput::Command { command: command.clone(), folder: None, language: None, background: false }
+        }
+        // Where only the meaning of an input was known, that is what was written.
+        Some(input) => match tools::input_of(kind, input) {
+            ToolInput::Generic => serde_json::from_value(input.clone()).unwrap_or_default(),
+            understood => understood,
+        },
+        None => ToolInput::Generic,
+    };
+    if let ToolInput::Command { language, .. } = &mut input {
+        language.clone_from(&call.language);
+    }
+    let result = match &call.status {
+        ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result) => Some(result),
+        _ => None,
+    };
+    let output = result.and_then(|result| result.output.clone()).or_else(|| Some(call.output.as_ref()?.text.clone()));
+    let exit_code = result.and_then(|result| result.extra.as_ref()?.get("exitCode")?.as_i64());
+    let words = Some(call.invocation_message.clone()).filter(|words| !words.is_empty() && *words != call.name);
+    parts.push(ForeignPart::ToolCall(Box::new(ForeignToolCall {
+        id: call.id.to_string(),
+        name: call.name.clone(),
+        shown_name: Some(call.display_name.clone()).filter(|name| !name.is_empty() && *name != call.name),
+        kind,
+        intention: call.intention.clone().or(words),
+        summary: result.map(|result| result.past_tense_message.clone()).filter(|words| !words.is_empty()),
+        input,
+        raw_input,
+        output: output.map(|text| ForeignOutput { text, raw: None }),
+        approval: approval(call),
+        state: state(call),
+        exit_code,
+        raw: call.extra.clone().unwrap_or_default(),
+        ..ForeignToolCall::default()
+    })));
+    let attached = result.map_or(&[][..], |result| result.attached.as_slice());
+    for attached in attached {
+        parts.push(match attached {
+            Attached::Edit(change) => ForeignPart::Edit(Box::new(edit(change))),
+            Attached::Content(content) => {
+                ForeignPart::Notice(Notice { kind: "content".to_owned(), text: stored(content), raw: Extra::new() })
+            }
+        });
+    }
+}
+
+fn kind(call: &ToolCall) -> ForeignToolKind {
+    let by_name = tools::kind_of(&call.name);
+    if by_name != ForeignToolKind::Other {
+        return by_name;
+    }
+    match call.kind {
+        Some(ToolKind::Terminal) => ForeignToolKind::Shell,
+        Some(ToolKind::Read) => ForeignToolKind::Read,
+        Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => ForeignToolKind::Edit,
+        Some(ToolKind::Search) => ForeignToolKind::Search,
+        Some(ToolKind::Fetch) => ForeignToolKind::Fetch,
+        Some(ToolKind::Think | ToolKind::SwitchMode) | None => ForeignToolKind::Other,
+    }
+}
+
+fn approval(call: &ToolCall) -> Approval {
+    match &call.status {
+        ToolCallStatus::Cancelled(cancelled) => match cancelled.reason {
+            CancelReason::Denied | CancelReason::ResultDenied => Approval::Denied,
+            CancelReason::Skipped => Approval::Skipped,
+        },
+        ToolCallStatus::PendingConfirmation(_) => Approval::Waiting,
+        _ => match &call.confirmed {
+            None => Approval::Unknown,
+            Some(Confirmed { by: ConfirmedBy::NotNeeded, .. }) => Approval::NotNeeded { reason: None },
+            Some(Confirmed { by: ConfirmedBy::Setting, .. }) => Approval::Setting { id: None },
+            Some(Confirmed { by: ConfirmedBy::Person, option }) => {
+                Approval::Person { button: option.as_ref().map(|option| option.label.clone()) }
+            }
+        },
+    }
+}
+
+fn state(call: &ToolCall) -> CallState {
+    match &call.status {
+        ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result) => {
+            if result.success {
+                CallState::Complete
+            } else {
+                CallState::Failed
+            }
+        }
+        ToolCallStatus::Cancelled(_) => CallState::Refused,
+        ToolCallStatus::Streaming
+        | ToolCallStatus::Ready
+        | ToolCallStatus::PendingConfirmation(_)
+        | ToolCallStatus::Running => CallState::Interrupted,
+    }
+}
+
+fn edit(change: &FileChange) -> ForeignEdit {
+    let kind = match (&change.before, &change.after) {
+        (None, Some(_)) => ChangeKind::Create,
+        (Some(_), None) => ChangeKind::Delete,
+        _ => ChangeKind::Edit,
+    };
+    ForeignEdit {
+        kind,
+        place: Place::local(&change.path),
+        added: Some(change.added),
+        removed: Some(change.removed),
+        ..ForeignEdit::default()
+    }
+}
+
+fn question(request: &InputRequest) -> ForeignQuestion {
+    let asked = request.questions.iter().map(|question| question.message.clone());
+    let message: Vec<String> = request.message.clone().into_iter().chain(asked).collect();
+    let answers = request.answers.values().map(|answer| match answer {
+        Answer::Submitted(AnswerValue::Text(text)) => text.clone(),
+        other => serde_json::to_value(other).map(|value| value.to_string()).unwrap_or_default(),
+    });
+    let answers: Vec<String> = answers.collect();
+    let ended = request.outcome.map(|outcome| match outcome {
+        InputOutcome::Accepted => "answered",
+        InputOutcome::Declined => "declined",
+        InputOutcome::Cancelled => "cancelled",
+    });
+    let answer = match answers.is_empty() {
+        true => ended.map(str::to_owned),
+        false => Some(answers.join("\n")),
+    };
+    ForeignQuestion { title: String::new(), message: message.join("\n"), answer, raw: Extra::new() }
+}

@@ -1,0 +1,264 @@
+//! What of a session is worth showing, in which words and in which order: the same on paper, in a browser and in a terminal.
+//!
+//! Texts are the session's own and may hold anything; whoever shows them makes them harmless where they are shown.
+
+use super::{Heading, words};
+use crate::normal::{ForeignEdit, ForeignPart, ForeignToolCall, ForeignTurn, Replacement, ToolInput};
+
+/// What is shown of a session before its turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionOutline {
+    pub title: String,
+    /// What is known of it: a name, and what is so called.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+/// What is shown of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnOutline {
+    /// Who sent the message.
+    pub speaker: &'static str,
+    pub message: String,
+    pub attachments: Vec<String>,
+    /// When, by which model, how long, for how much.
+    pub facts: Vec<String>,
+    pub pieces: Vec<Piece>,
+    /// How it ended, where it did not end well.
+    pub state: Option<String>,
+    /// What stands below the answer: a name, and a line for each.
+    pub lists: Vec<(&'static str, Vec<String>)>,
+}
+
+/// A piece of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub kind: PieceKind,
+    /// One line; empty for what the agent said.
+    pub head: String,
+    /// What else there is to say in few words.
+    pub facts: Vec<String>,
+    pub bodies: Vec<Body>,
+    /// What another agent did for it.
+    pub turns: Vec<TurnOutline>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// What the agent said: its one body is Markdown.
+    Said,
+    Thought,
+    Call,
+    Edit,
+    Question,
+    Notice,
+    /// What is not understood.
+    Raw,
+}
+
+/// A longer text that is shown as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// What it is: input, output. Empty where that is plain.
+    pub label: &'static str,
+    pub text: String,
+}
+
+impl SessionOutline {
+    pub fn of(heading: Heading<'_>) -> Self {
+        let session = heading.session;
+        let workspace = &session.workspace;
+        let joined = |names: &[String]| Some(names.join(", ")).filter(|names| !names.is_empty());
+        let folders: Vec<&str> = workspace.folders.iter().map(crate::normal::Place::shown).collect();
+        let turns = match session.turns == session.turns_completed {
+            true => session.turns.to_string(),
+            false => format!("{}, {} of them not cancelled", session.turns, session.turns_completed),
+        };
+        let damage = session.damage.is_recovered().then(|| match session.damage.count {
+            0 => "yes: it was read as far as it goes".to_owned(),
+            count => format!("yes, in {count} places: the rest was read"),
+        });
+        let facts = [
+            ("Session", Some(session.source_id.clone())),
+            ("Source", Some(heading.source.to_owned())),
+            ("Agent", session.agent.clone()),
+            ("Folder", Some(folders.join(", ")).filter(|folders| !folders.is_empty())),
+            ("Repository", workspace.repository.clone()),
+            ("Branch", workspace.branch.clone()),
+            ("Created", session.created_at.map(words::time)),
+            ("Changed", session.modified_at.map(words::time)),
+            ("Turns", Some(turns)),
+            ("State", Some(words::state(session.state).to_owned())),
+            ("Models", joined(&session.models)),
+            ("Tools", joined(&session.tools)),
+            ("Usage", words::usage(&session.usage)),
+            ("Damaged", damage),
+        ];
+        let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, words::one_line(&fact?)))).collect();
+        let title = session.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&session.first_message);
+        Self { title: words::one_line(title), facts }
+    }
+}
+
+impl TurnOutline {
+    pub fn of(turn: &ForeignTurn) -> Self {
+        let said = &turn.message;
+        let message = match &said.command {
+            Some(command) if !said.text.trim_start().starts_with('/') => format!("/{command} {}", said.text),
+            _ => said.text.clone(),
+        };
+        let citations = turn.citations.iter().map(|cited| format!("{} ({})", cited.source, cited.licence));
+        let lists = [
+            ("References", turn.references.iter().map(|place| place.shown().to_owned()).collect::<Vec<_>>()),
+            ("Resembles public code", citations.collect()),
+            ("Suggested next", turn.followups.clone()),
+        ];
+        Self {
+            speaker: words::speaker(said.origin),
+            message,
+            attachments: said.attachments.iter().map(words::attachment).map(|line| words::one_line(&line)).collect(),
+            facts: facts(turn),
+            pieces: turn.parts.iter().filter_map(piece).collect(),
+            state: words::outcome(&turn.outcome),
+            lists: lists
+                .into_iter()
+                .filter(|(_, lines)| !lines.is_empty())
+                .map(|(name, lines)| (name, lines.iter().map(|line| words::one_line(line)).collect()))
+                .collect(),
+        }
+    }
+}
+
+fn facts(turn: &ForeignTurn) -> Vec<String> {
+    let took = turn.total_ms.or_else(|| Some(turn.ended_at?.0.saturating_sub(turn.started_at?.0)));
+    let took = took.filter(|took| *took > 0).map(|took| match turn.first_response_ms {
+        Some(first) => format!("{}, first word after {}", words::duration(took), words::duration(first)),
+        None => words::duration(took),
+    });
+    let facts = [
+        turn.started_at.map(words::time),
+        turn.agent.as_ref().map(|agent| agent.name.clone()),
+        turn.model.as_ref().map(words::model),
+        turn.mode.clone(),
+        took,
+        turn.usage.as_ref().and_then(words::usage),
+    ];
+    facts.into_iter().flatten().map(|fact| words::one_line(&fact)).filter(|fact| !fact.is_empty()).collect()
+}
+
+fn piece(part: &ForeignPart) -> Option<Piece> {
+    let plain = |kind, head: &str, text: &str| Piece {
+        kind,
+        head: words::one_line(head),
+        facts: Vec::new(),
+        bodies: Body::list([("", text)]),
+        turns: Vec::new(),
+    };
+    let piece = match part {
+        ForeignPart::Text(text) => plain(PieceKind::Said, "", text),
+        ForeignPart::Reasoning { text, title, duration_ms } => {
+            let title = title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Thought");
+            Piece {
+                facts: duration_ms.map(words::duration).into_iter().collect(),
+                ..plain(PieceKind::Thought, title, text)
+            }
+        }
+        ForeignPart::ToolCall(call) => self::call(call),
+        ForeignPart::Edit(edit) => plain(PieceKind::Edit, &words::edit(edit), &changes(edit)),
+        ForeignPart::Question(question) => {
+            let head = if question.title.is_empty() { "Question" } else { &question.title };
+            let answer = question.answer.as_deref().unwrap_or_default();
+            let bodies = Body::list([("", question.message.as_str()), ("answer", answer)]);
+            Piece { bodies, ..plain(PieceKind::Question, head, "") }
+        }
+        // They steer a view, and say nothing to people.
+        ForeignPart::Notice(notice) if notice.text.is_empty() => return None,
+        ForeignPart::Notice(notice) => plain(PieceKind::Notice, &notice.kind, &notice.text),
+        ForeignPart::Raw(value) => plain(PieceKind::Raw, "Not understood", &pretty(value)),
+    };
+    Some(piece)
+}
+
+fn call(call: &ForeignToolCall) -> Piece {
+    let words = call.summary.as_deref().or(call.intention.as_deref()).map(words::one_line);
+    let head = match words.filter(|words| !words.is_empty() && *words != call.name) {
+        Some(words) => format!("{}: {words}", call.name),
+        None => call.name.clone(),
+    };
+    let facts = [
+        words::kind(call.kind).map(str::to_owned),
+        call.provider.clone(),
+        words::approval(&call.approval),
+        words::call_state(call.state).map(str::to_owned),
+        call.exit_code.map(|code| format!("exit code {code}")),
+    ];
+    let output = call.output.as_ref().map_or("", |output| output.text.as_str());
+    let places: Vec<&str> = call.places.iter().map(crate::normal::Place::shown).collect();
+    let input = input(call);
+    Piece {
+        kind: PieceKind::Call,
+        head: words::one_line(&head),
+        facts: facts.into_iter().flatten().map(|fact| words::one_line(&fact)).collect(),
+        bodies: Body::list([("input", input.as_str()), ("output", output), ("files", &places.join("\n"))]),
+        turns: call.subagent.iter().flat_map(|chat| &chat.turns).map(TurnOutline::of).collect(),
+    }
+}
+
+/// A call's input as it is understood; as it came where it is not.
+fn input(call: &ForeignToolCall) -> String {
+    match &call.input {
+        ToolInput::Command { command, folder, background, .. } => {
+            let folder = folder.as_ref().map(|folder| format!("(in {folder})\n")).unwrap_or_default();
+            let background = if *background { "\n(in the background)" } else { "" };
+            format!("{folder}{command}{background}")
+        }
+        ToolInput::ShellOutput { terminal } => terminal.clone(),
+        ToolInput::File { place } => match &place.range {
+            Some(range) => {
+                format!("{}, lines {} to {}", place.shown(), range.start.line, range.end.line.saturating_sub(1))
+            }
+            None => place.shown().to_owned(),
+        },
+        ToolInput::Folder { place } => place.shown().to_owned(),
+        ToolInput::Todos(items) => words::todos(items),
+        ToolInput::Subagent { agent, description, prompt } => {
+            let head: Vec<&str> = [agent, description].into_iter().flatten().map(String::as_str).collect();
+            match head.is_empty() {
+                true => prompt.clone(),
+                false => format!("{}\n\n{prompt}", head.join(": ")),
+            }
+        }
+        ToolInput::Edits(replacements) => {
+            replacements.iter().map(replacement).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+        }
+        ToolInput::Generic => call.raw_input.as_ref().map(pretty).unwrap_or_default(),
+    }
+}
+
+fn replacement(replacement: &Replacement) -> String {
+    let lines = |mark: char, text: &str| text.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
+    let before = replacement.before.as_deref().map(|text| lines('-', text)).unwrap_or_default();
+    format!("{}\n{before}{}", replacement.path, lines('+', &replacement.after))
+}
+
+fn changes(edit: &ForeignEdit) -> String {
+    let change = |change: &crate::normal::TextChange| {
+        let (start, end) = (change.range.start, change.range.end);
+        format!("{}:{} to {}:{}\n{}", start.line, start.column, end.line, end.column, change.text)
+    };
+    edit.changes.iter().map(change).collect::<Vec<_>>().join("\n")
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()),
+    }
+}
+
+impl Body {
+    /// Those that say something.
+    fn list<const N: usize>(bodies: [(&'static str, &str); N]) -> Vec<Self> {
+        let said = bodies.into_iter().filter(|(_, text)| !text.trim().is_empty());
+        said.map(|(label, text)| Self { label, text: text.to_owned() }).collect()
+    }
+}

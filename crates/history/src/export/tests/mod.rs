@@ -1,0 +1,182 @@
+//! Sessions that are written, and read again.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
+
+mod chat;
+mod chat_schema;
+mod core;
+mod people;
+
+use std::path::{Path, PathBuf};
+
+use grove_core::{ErrorInfo, Timestamp};
+use serde_json::json;
+
+use super::{CopilotChat, Heading, Html, Json, Markdown, TurnWriter};
+use crate::normal::*;
+use crate::{Located, read_whole, reader_of};
+
+#[derive(Clone, Copy)]
+enum Form {
+    Markdown,
+    Html,
+    Json,
+    CopilotChat,
+}
+
+/// What a session comes to in a form.
+fn written(form: Form, session: &ForeignSession, turns: &[ForeignTurn]) -> String {
+    let mut out = Vec::new();
+    let heading = Heading { source: session.source.name(), session };
+    let mut writer: Box<dyn TurnWriter + '_> = match form {
+        Form::Markdown => Box::new(Markdown::begin(&mut out, heading).unwrap()),
+        Form::Html => Box::new(Html::begin(&mut out, heading).unwrap()),
+        Form::Json => Box::new(Json::begin(&mut out, heading).unwrap()),
+        Form::CopilotChat => Box::new(CopilotChat::begin(&mut out, heading).unwrap()),
+    };
+    for turn in turns {
+        writer.turn(turn).unwrap();
+    }
+    writer.finish().unwrap();
+    drop(writer);
+    String::from_utf8(out).unwrap()
+}
+
+/// A turn that has something of each kind.
+fn turn() -> ForeignTurn {
+    let call = ForeignToolCall {
+        id: "c1".into(),
+        name: "bash".into(),
+        kind: ForeignToolKind::Shell,
+        intention: Some("List the folder".into()),
+        input: ToolInput::Command {
+            command: "ls".into(),
+            folder: None,
+            language: Some("sh".into()),
+            background: false,
+        },
+        raw_input: Some(json!({"command": "ls"})),
+        output: Some(ToolOutput { text: "a.rs\n```\n".into(), raw: None }),
+        approval: Approval::Person { button: None },
+        state: CallState::Failed,
+        exit_code: Some(2),
+        ..ForeignToolCall::default()
+    };
+    let inner = ForeignTurn {
+        id: "inner".into(),
+        message: ForeignMessage { text: "look".into(), ..ForeignMessage::default() },
+        parts: vec![ForeignPart::Text("Nothing there.".into())],
+        outcome: TurnOutcome::Complete,
+        ..ForeignTurn::default()
+    };
+    let subagent = ForeignToolCall {
+        id: "c2".into(),
+        name: "runSubagent".into(),
+        kind: ForeignToolKind::Subagent,
+        input: ToolInput::Subagent { agent: None, description: Some("look".into()), prompt: "look".into() },
+        state: CallState::Complete,
+        subagent: Some(Box::new(ForeignChat { id: "c2".into(), turns: vec![inner], ..ForeignChat::default() })),
+        ..ForeignToolCall::default()
+    };
+    let edit = ForeignEdit {
+        kind: ChangeKind::Create,
+        place: Place::local("/w/b.rs"),
+        added: Some(3),
+        ..ForeignEdit::default()
+    };
+    ForeignTurn {
+        id: "t1".into(),
+        started_at: Some(Timestamp(1_700_000_000_000)),
+        ended_at: Some(Timestamp(1_700_000_065_000)),
+        message: ForeignMessage {
+            text: "What is here?\nTell me.".into(),
+            attachments: vec![ForeignAttachment {
+                kind: AttachmentKind::File,
+                name: "a.rs".into(),
+                place: Some(Place::local("/w/a.rs")),
+                ..ForeignAttachment::default()
+            }],
+            ..ForeignMessage::default()
+        },
+        parts: vec![
+            ForeignPart::Reasoning { text: "I look first.".into(), title: None, duration_ms: Some(1_500) },
+            ForeignPart::Text("I **look**.".into()),
+            ForeignPart::ToolCall(Box::new(call)),
+            ForeignPart::ToolCall(Box::new(subagent)),
+            ForeignPart::Edit(Box::new(edit)),
+            ForeignPart::Question(Question { message: "Go on?".into(), ..Question::default() }),
+            ForeignPart::Notice(Notice { kind: "warning".into(), text: "Slow.".into(), ..Notice::default() }),
+            ForeignPart::Raw(json!({"new": true})),
+        ],
+        outcome: TurnOutcome::Failed(ErrorInfo::new("agentFailed", "the line went dead")),
+        model: Some(ForeignModel::new("copilot/gpt-4")),
+        usage: Some(ForeignUsage { input_tokens: Some(12), output_tokens: Some(3), ..ForeignUsage::default() }),
+        citations: vec![CodeCitation { source: "https://e.org/x".into(), licence: "MIT".into(), snippet: "x".into() }],
+        ..ForeignTurn::default()
+    }
+}
+
+fn session_of(turns: &[ForeignTurn]) -> ForeignSession {
+    let mut session = ForeignSession::new(Source::CopilotCli, "s1");
+    session.title = Some("A *small* session".into());
+    session.created_at = Some(Timestamp(1_700_000_000_000));
+    session.workspace.folders = vec![Place::local("/w")];
+    turns.iter().for_each(|turn| session.count(turn));
+    session
+}
+
+/// Every recorded session; none where the recordings are not there.
+fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
+    let root = match std::env::var_os("GROVE_FIXTURES") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+    };
+    let mut found = Vec::new();
+    for (source, folders) in [
+        (Source::VsCode, ["vscode/copilot-chat-json", "vscode/copilot-chat-export", "vscode/copilot-chat-jsonl"]),
+        (
+            Source::CopilotCli,
+            ["copilot-cli/local-acp-mode", "copilot-cli/local-prompt-mode", "copilot-cli/local-sdk-full-and-forks"],
+        ),
+    ] {
+        let mut open: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+            let is_session = match source {
+                Source::VsCode => matches!(extension, "json" | "jsonl"),
+                _ => path.file_name().is_some_and(|name| name == "events.jsonl"),
+            };
+            if !is_session {
+                continue;
+            }
+            let (session, turns) = read_whole(reader_of(source), &Located::of_file(source, &path).unwrap()).unwrap();
+            if !turns.is_empty() {
+                found.push((path, session, turns));
+            }
+        }
+    }
+    if found.is_empty() {
+        println!("skipped: the recordings are not at {}", root.display());
+    }
+    found
+}
+
+#[test]
+fn json_is_the_normal_form_whole() {
+    let turns = vec![turn(), ForeignTurn { id: "t2".into(), ..ForeignTurn::default() }];
+    let mut sessions = vec![(PathBuf::new(), session_of(&turns), turns)];
+    sessions.extend(recorded());
+    for (path, session, turns) in sessions {
+        #[derive(serde::Deserialize)]
+        struct Whole {
+            session: ForeignSession,
+            turns: Vec<ForeignTurn>,
+        }
+        let whole: Whole = serde_json::from_str(&written(Form::Json, &session, &turns)).unwrap();
+        assert_eq!((whole.session, whole.turns), (session, turns), "{}", path.display());
+    }
+}

@@ -1,0 +1,191 @@
+//! The Gemini CLI: a folder for each project, a file for each session, which is an object or a log.
+//!
+//! A log may change any message later on, so it is replayed whole and read anew when it has grown.
+
+mod replay;
+mod turns;
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use crate::damage::Mark;
+use crate::error::HistoryError;
+use crate::files;
+use crate::growing::BUFFER;
+use crate::json::text_of;
+use crate::limits::MAX_SMALL_FILE;
+use crate::normal::{ForeignChat, ForeignSession, ForeignTurn, Place, Source, Workspace};
+use crate::platform::{Environment, Platform, below, set};
+use crate::reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root};
+use crate::subagents::Child;
+
+/// The reader of the Gemini CLI's sessions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gemini;
+
+/// How many subagents of a session are read.
+const MAX_AGENTS: usize = 1_000;
+
+/// The folder in which sessions lie, one for each project in it.
+pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
+    let home = set(environment.gemini_home.as_ref()).unwrap_or(&environment.home);
+    let folder = below(platform, home, &[".gemini", "tmp"]);
+    vec![Root { source: Source::Gemini, product: "Gemini CLI".to_owned(), folder }]
+}
+
+impl Reader for Gemini {
+    fn source(&self) -> Source {
+        Source::Gemini
+    }
+
+    fn find(&self, root: &Root, hints: Hints) -> Finding {
+        let mut finding = Finding::default();
+        let projects = files::names(&root.folder).unwrap_or_else(|problem| {
+            finding.problems.push(problem);
+            Vec::new()
+        });
+        for project in projects {
+            let folder = root.folder.join(project);
+            let names = match files::names(&folder.join("chats")) {
+                Ok(names) => names,
+                Err(problem) => {
+                    finding.problems.push(problem);
+                    continue;
+                }
+            };
+            // Subagents' files lie in a folder that is called as their session.
+            let names = names.iter().filter(|name| name.starts_with("session-"));
+            let workspace = match hints {
+                Hints::Read => workspace_of(&folder),
+                Hints::Leave => Workspace::default(),
+            };
+            for name in names {
+                let Some(stem) = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json")) else { continue };
+                let path = folder.join("chats").join(name);
+                match files::stat(&path) {
+                    Ok(metadata) => {
+                        let mark = FileMark::of(&metadata);
+                        finding.sessions.push(Located {
+                            product: root.product.clone(),
+                            path,
+                            mark,
+                            workspace: workspace.clone(),
+                            headline: Headline { modified_at: Some(mark.modified_at), ..Headline::default() },
+                            ..Located::nowhere(Source::Gemini, stem)
+                        });
+                    }
+                    Err(problem) => finding.problems.push(problem),
+                }
+            }
+        }
+        finding
+    }
+
+    fn read(
+        &self,
+        located: &Located,
+        from: Option<&Bookmark>,
+        turns: &mut dyn FnMut(ForeignTurn),
+    ) -> Result<Reading, HistoryError> {
+        let path = &located.path;
+        if located.source != Source::Gemini {
+            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
+        }
+        if from.is_some() {
+            return Err(HistoryError::malformed(path, "its bookmark: sessions of this kind have none"));
+        }
+        let (file, _) = files::open(path)?;
+        let source = BufReader::with_capacity(BUFFER, file);
+        let read = read_session(source, &located.id, |id| children_of(path, id), turns);
+        let mut session = read.map_err(|error| HistoryError::io(path, error))?;
+        session.workspace.fill(located.workspace.clone());
+        Ok(Reading { session, bookmark: None })
+    }
+}
+
+/// Reads a session's file that is at hand.
+pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<ForeignSession> {
+    read_session(bytes, id, |_| HashMap::new(), turns)
+}
+
+fn read_session(
+    mut source: impl BufRead,
+    id: &str,
+    children: impl FnOnce(&str) -> HashMap<String, Child>,
+    turns: &mut dyn FnMut(ForeignTurn),
+) -> io::Result<ForeignSession> {
+    // Older sessions are one object over many lines, which is no log.
+    let head = source.fill_buf()?;
+    let is_object = head.trim_ascii_start().strip_prefix(b"{").is_some_and(|rest| {
+        let rest = rest.strip_prefix(b"\r").unwrap_or(rest);
+        rest.starts_with(b"\n")
+    });
+    let mut replayed = if is_object { replay::object(source)? } else { replay::log(source)? };
+    let mut session = ForeignSession::new(Source::Gemini, id);
+    session.damage = std::mem::take(&mut replayed.damage);
+    let about = &mut replayed.about;
+    match about.string("sessionId").filter(|own| !own.is_empty()) {
+        Some(own) if own != id => {
+            session.source_id = own;
+            session.aliases.push(id.to_owned());
+        }
+        Some(_) => {}
+        None if session.damage.marks.contains(&Mark::Empty) => {}
+        None => session.damage.mark(Mark::MissingStart),
+    }
+    session.created_at = about.time("startTime");
+    let modified_at = about.time("lastUpdated");
+    let title = about.string("summary").filter(|title| !title.is_empty());
+    session.workspace.folders = about.list("directories").iter().map(|folder| Place::local(text_of(folder))).collect();
+    let children = children(&session.source_id);
+    turns::tell(replayed, &mut session, children, turns);
+    let first = session.first_message.lines().next().map(str::to_owned);
+    session.title = title.or(first.filter(|first| session.turns > 0 && !first.is_empty()));
+    session.modified_at = session.modified_at.max(modified_at).or(session.created_at);
+    Ok(session)
+}
+
+/// The conversations of a session's subagents, by their ids.
+fn children_of(path: &Path, session: &str) -> HashMap<String, Child> {
+    let is_plain = !session.contains(['/', '\\', '\0', ':']) && session != "." && session != "..";
+    let Some(folder) = path.parent().filter(|_| is_plain).map(|chats| chats.join(session)) else {
+        return HashMap::new();
+    };
+    let names = files::names(&folder).unwrap_or_default();
+    let ids = names.iter().filter_map(|name| {
+        let id = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json"))?;
+        Some((id, name))
+    });
+    let mut children = HashMap::new();
+    for (id, name) in ids.take(MAX_AGENTS) {
+        let Ok(bytes) = files::read(&folder.join(name), MAX_SMALL_FILE) else { continue };
+        let mut turns = Vec::new();
+        if read_log(&bytes, id, &mut |turn| turns.push(turn)).is_ok() {
+            let chat = ForeignChat { id: id.to_owned(), turns, ..ForeignChat::default() };
+            children.insert(id.to_owned(), Child { call: format!("agent-{id}"), chat });
+        }
+    }
+    children
+}
+
+/// The folder that a project's sessions worked in.
+fn workspace_of(folder: &Path) -> Workspace {
+    let path = files::read_text(&folder.join(".project_root"), MAX_SMALL_FILE).ok();
+    let path = path.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());
+    Workspace { folders: path.map(Place::local).into_iter().collect(), ..Workspace::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_looked_for_below_the_programs_home() {
+        let mut environment = Environment { home: "/home/me".into(), ..Environment::default() };
+        let folder = |environment: &Environment| locations(Platform::Linux, environment)[0].folder.clone();
+        assert_eq!(folder(&environment).to_string_lossy(), "/home/me/.gemini/tmp");
+        environment.gemini_home = Some("/own".into());
+        assert_eq!(folder(&environment).to_string_lossy(), "/own/.gemini/tmp");
+    }
+}

@@ -1,0 +1,157 @@
+//! A session's messages out of its file, as the program puts them together.
+//!
+//! The file is an object with all messages, or a log: messages, which are written anew when they grow; `$set`, which
+//! changes what is known of the session or takes other messages for all; and `$rewindTo`, which takes back a message and
+//! what is behind it. What was taken back is kept: each message says which one it came behind.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+
+use serde_json::Value;
+
+use crate::damage::{BadPlace, Damage, Mark};
+use crate::json::Members;
+use crate::json::pieces::{End, Piece, pieces};
+use crate::limits::{MAX_PIECE, MAX_STATE};
+use crate::records::{Records, value_of};
+
+/// A session as its file tells it.
+#[derive(Debug, Default)]
+pub(super) struct Replayed {
+    /// What is known of the session.
+    pub about: Members,
+    pub messages: Vec<Message>,
+    pub damage: Damage,
+    /// The messages that are not taken back, by their numbers.
+    path: Vec<usize>,
+    numbers: HashMap<String, usize>,
+    weight: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Message {
+    pub value: Members,
+    /// The message that it came behind.
+    pub behind: Option<usize>,
+    /// Where it stands among those that are not taken back.
+    place: Option<usize>,
+    weight: usize,
+}
+
+/// Replays a log.
+pub(super) fn log(source: impl BufRead) -> io::Result<Replayed> {
+    let mut replayed = Replayed::default();
+    let mut damage = Damage::default();
+    let mut records = Records::new(source, 0, 1);
+    while let Some(record) = records.next(&mut damage)? {
+        let (length, place) = (record.length, record.place(String::new()));
+        match Members::of(record.value) {
+            Ok(members) => replayed.take(members, length, place),
+            Err(_) => replayed.damage.add(Mark::Damaged, BadPlace { what: "no record".to_owned(), ..place }),
+        }
+    }
+    let own = std::mem::replace(&mut replayed.damage, damage);
+    for mark in own.marks {
+        replayed.damage.mark(mark);
+    }
+    replayed.damage.count += own.count;
+    replayed.damage.places.extend(own.places);
+    replayed.damage.places.truncate(crate::limits::MAX_BAD_PLACES);
+    Ok(replayed)
+}
+
+/// Reads an object. A message that is broken costs itself alone.
+pub(super) fn object(source: impl BufRead) -> io::Result<Replayed> {
+    let mut replayed = Replayed::default();
+    let end = pieces(source, "messages", MAX_PIECE, |piece, offset, bytes| {
+        let place = |what: String| BadPlace { offset, line: None, what };
+        let Some(bytes) = bytes else {
+            let what = format!("more than {MAX_PIECE} bytes in one piece");
+            return replayed.damage.add(Mark::TooLarge, place(what));
+        };
+        match (piece, value_of(bytes)) {
+            (Piece::Item, Ok(value)) => replayed.all(vec![value], bytes.len(), &place(String::new())),
+            (Piece::Member(name), Ok(value)) => replayed.about.insert(&name, value),
+            (_, Err(error)) => replayed.damage.add(Mark::Damaged, place(error.to_string())),
+        }
+    })?;
+    let place = |offset, what: &str| BadPlace { offset, line: None, what: what.to_owned() };
+    match end {
+        End::Whole => {}
+        End::Empty => replayed.damage.mark(Mark::Empty),
+        End::Torn(at) => replayed.damage.add(Mark::TornTail, place(at, "the file ends before what begins here")),
+        End::Broken(at) => replayed.damage.add(Mark::Damaged, place(at, "no JSON: nothing behind this is read")),
+    }
+    Ok(replayed)
+}
+
+impl Replayed {
+    fn take(&mut self, mut record: Members, length: usize, place: BadPlace) {
+        if let Some(id) = record.string("$rewindTo") {
+            let at = self.numbers.get(&id).and_then(|number| self.messages.get(*number)?.place);
+            // What is not known takes back all, as it does in the program.
+            self.take_back(at.unwrap_or(0));
+        } else if let Some(mut set) = record.object("$set") {
+            if set.peek("messages").is_some_and(Value::is_array) {
+                self.take_back(0);
+                self.all(set.list("messages"), length, &place);
+            }
+            self.know(set);
+        } else if record.peek("id").is_some_and(Value::is_string) && record.has("type") {
+            self.message(record, length, &place);
+        } else if record.has("sessionId") {
+            let messages = record.list("messages");
+            self.all(messages, length, &place);
+            self.know(record);
+        } else {
+            self.damage.add(Mark::Damaged, BadPlace { what: "no record".to_owned(), ..place });
+        }
+    }
+
+    fn take_back(&mut self, from: usize) {
+        for number in self.path.drain(from.min(self.path.len())..) {
+            if let Some(message) = self.messages.get_mut(number) {
+                message.place = None;
+            }
+        }
+    }
+
+    fn know(&mut self, set: Members) {
+        for (key, value) in set.rest() {
+            self.about.insert(&key, value);
+        }
+    }
+
+    fn all(&mut self, messages: Vec<Value>, length: usize, place: &BadPlace) {
+        let each = length / messages.len().max(1);
+        for message in messages {
+            if let Ok(message) = Members::of(message) {
+                self.message(message, each, place);
+            }
+        }
+    }
+
+    /// A message that is new, or one that was written anew.
+    fn message(&mut self, value: Members, weight: usize, place: &BadPlace) {
+        let Some(id) = value.peek("id").and_then(Value::as_str).map(str::to_owned) else { return };
+        let known = self.numbers.get(&id).copied();
+        let before = known.and_then(|at| self.messages.get(at)).map_or(0, |message| message.weight);
+        if self.weight - before + weight > MAX_STATE {
+            let what = format!("a session of more than {MAX_STATE} bytes");
+            return self.damage.add(Mark::TooLarge, BadPlace { what, ..place.clone() });
+        }
+        self.weight = self.weight - before + weight;
+        let number = known.unwrap_or(self.messages.len());
+        match self.messages.get_mut(number) {
+            Some(message) => (message.value, message.weight) = (value, weight),
+            None => {
+                self.messages.push(Message { value, behind: self.path.last().copied(), place: None, weight });
+                self.numbers.insert(id, number);
+            }
+        }
+        if let Some(message) = self.messages.get_mut(number).filter(|message| message.place.is_none()) {
+            message.place = Some(self.path.len());
+            self.path.push(number);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Messages as turns: a person's begins one.
+
+use std::collections::HashMap;
+
+use grove_core::MessageOrigin;
+use serde_json::Value;
+
+use super::replay::{Message, Replayed};
+use crate::draft::Draft;
+use crate::json::{Members, text_of};
+use crate::normal::{
+    AttachmentKind, CallState, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel, ForeignPart,
+    ForeignSession, ForeignTurn, ForeignUsage, ToolOutput,
+};
+use crate::subagents::{Child, attach};
+
+/// What the program tells the model of where it works, as if a person had said it.
+const CONTEXT: &str = "<session_context>";
+
+/// Tells the turns of a session. `children` has the conversations of its subagents, by their ids; those that no call names
+/// go to the last turn.
+pub(super) fn tell(
+    replayed: Replayed,
+    session: &mut ForeignSession,
+    mut children: HashMap<String, Child>,
+    turns: &mut dyn FnMut(ForeignTurn),
+) {
+    // The turn that each message belongs to.
+    let mut owners: Vec<Option<u32>> = Vec::with_capacity(replayed.messages.len());
+    let mut open: Option<Teller> = None;
+    let mut early = Vec::new();
+    for Message { mut value, behind, .. } in replayed.messages {
+        let kind = value.string("type").unwrap_or_default();
+        let prompt = if kind == "user" { prompt_of(&mut value) } else { None };
+        if let Some(prompt) = prompt {
+            match prompt {
+                Prompt::Context(text) => {
+                    let block = ContextBlock { name: "session_context".to_owned(), text, ..ContextBlock::default() };
+                    match &mut open {
+                        Some(teller) => teller.draft.turn.context.push(block),
+                        None => early.push(block),
+                    }
+                }
+                Prompt::Words { text, attachments } => {
+                    if let Some(teller) = open.take() {
+                        turns(teller.finish(session, &mut children, false));
+                    }
+                    let number = session.turns;
+                    let from = behind.and_then(|at| owners.get(at).copied().flatten());
+                    let mut turn = begun(&mut value, session, Follows::of(number, from));
+                    turn.message.text = text;
+                    turn.message.attachments = attachments;
+                    turn.context = std::mem::take(&mut early);
+                    open = Some(Teller { draft: Draft::new(turn), agents: Vec::new() });
+                }
+            }
+        } else {
+            let teller = open.get_or_insert_with(|| {
+                let mut turn = begun(&mut Members::default(), session, Follows::Previous);
+                turn.message.origin = MessageOrigin::Automation;
+                turn.context = std::mem::take(&mut early);
+                Teller { draft: Draft::new(turn), agents: Vec::new() }
+            });
+            teller.tell(&kind, value);
+        }
+        owners.push(open.is_some().then_some(session.turns));
+    }
+    if let Some(teller) = open {
+        turns(teller.finish(session, &mut children, true));
+    }
+}
+
+enum Prompt {
+    Words { text: String, attachments: Vec<ForeignAttachment> },
+    Context(String),
+}
+
+/// What a message of the user's says; `None` where it only gives results back to the model.
+fn prompt_of(value: &mut Members) -> Option<Prompt> {
+    let content = value.any("displayContent").or_else(|| value.peek("content").cloned())?;
+    let parts = match &content {
+        Value::Array(parts) => parts.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    if !parts.is_empty() && parts.iter().all(|part| part.get("functionResponse").is_some()) {
+        return None;
+    }
+    value.forget(&["content"]);
+    let texts: Vec<&str> =
+        parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str())).collect();
+    let text = texts.join("\n");
+    if text.trim_start().starts_with(CONTEXT) {
+        return Some(Prompt::Context(text));
+    }
+    let others = parts.iter().filter(|part| part.get("inlineData").is_some() || part.get("fileData").is_some());
+    let attachments = others.map(|part| ForeignAttachment {
+        kind: AttachmentKind::Other,
+        foreign_kind: "part".to_owned(),
+        name: "attachment".to_owned(),
+        raw: Members::of(part.clone()).unwrap_or_default().rest(),
+        ..ForeignAttachment::default()
+    });
+    Some(Prompt::Words { text, attachments: attachments.collect() })
+}
+
+fn begun(value: &mut Members, session: &ForeignSession, follows: Follows) -> ForeignTurn {
+    let at = value.time("timestamp");
+    let id = value.string("id").filter(|id| !id.is_empty());
+    ForeignTurn {
+        id: id.unwrap_or_else(|| format!("turn-{}", session.turns.saturating_add(1))),
+        follows,
+        started_at: at,
+        ended_at: at,
+        agent: Some(ForeignAgent { id: "gemini-cli".into(), name: "Gemini CLI".into(), ..ForeignAgent::default() }),
+        ..ForeignTurn::default()
+    }
+}
+
+struct Teller {
+    draft: Draft,
+    /// Subagents and the calls that started them.
+    agents: Vec<(String, String)>,
+}
+
+impl Teller {
+    fn tell(&mut self, kind: &str, mut value: Members) {
+        let at = value.time("timestamp");
+        match kind {
+            "gemini" => self.answer(value),
+            // Results that are sent back: they stand with their calls as well.
+            "user" => {
+                for part in value.list("content") {
+                    let Some(response) = part.get("functionResponse") else { continue };
+                    let id = response.get("id").and_then(Value::as_str);
+                    let Some(call) = id.and_then(|id| self.draft.known_call(Some(id))) else {
+                        self.draft.push(ForeignPart::Raw(part));
+                        continue;
+                    };
+                    if call.output.is_none() {
+                        call.output = Some(output_of(response));
+                    }
+                }
+            }
+            "info" | "warning" | "error" => {
+                let text = value.any("content").map(|content| content_text(&content)).unwrap_or_default();
+                self.draft.moved(at);
+                if kind == "error" {
+                    self.draft.fail("agentFailed", text.clone());
+                } else if text.starts_with("Request cancelled") {
+                    self.draft.cancel();
+                }
+                value.forget(&["id"]);
+                self.draft.notice(kind, text, value);
+            }
+            _ => {
+                value.insert("type", Value::String(kind.to_owned()));
+                self.draft.push(ForeignPart::Raw(value.into_value()));
+            }
+        }
+    }
+
+    fn answer(&mut self, mut value: Members) {
+        let draft = &mut self.draft;
+        let at = value.time("timestamp");
+        draft.answered(at);
+        draft.turn.model_message_id = value.string("id");
+        if let Some(model) = value.string("model") {
+            draft.turn.model = Some(ForeignModel::new(&model));
+        }
+        for thought in value.list("thoughts") {
+            let Ok(mut thought) = Members::of(thought) else { continue };
+            let (title, text) = (thought.string("subject"), thought.string("description").unwrap_or_default());
+            draft.push(ForeignPart::Reasoning {
+                text,
+                title: title.filter(|title| !title.is_empty()),
+                duration_ms: None,
+            });
+        }
+        if let Some(content) = value.any("content") {
+            draft.say(content_text(&content));
+        }
+        if let Some(mut tokens) = value.object("tokens") {
+            draft.use_up(&ForeignUsage {
+                input_tokens: tokens.unsigned("input"),
+                output_tokens: tokens.unsigned("output"),
+                cache_read_tokens: tokens.unsigned("cached"),
+                reasoning_tokens: tokens.unsigned("thoughts"),
+                ..ForeignUsage::default()
+            });
+        }
+        for call in value.list("toolCalls") {
+            match Members::of(call) {
+                Ok(call) => self.call(call),
+                Err(odd) => {
+                    self.draft.push(ForeignPart::Raw(odd));
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, mut told: Members) {
+        let at = told.time("timestamp");
+        let (id, name) = (told.string("id"), told.string("name"));
+        let call = self.draft.call_begins(id, name, told.any("args"), at);
+        let agent = told.string("agentId").map(|agent| (agent, call.id.clone()));
+        call.ended_at = at;
+        call.state = match told.string("status").as_deref() {
+            Some("success") => CallState::Complete,
+            Some("error") => CallState::Failed,
+            Some("cancelled") => CallState::Refused,
+            _ => CallState::Interrupted,
+        };
+        call.shown_name = told.string("displayName").filter(|shown| *shown != call.name);
+        call.intention = told.string("description");
+        let result = told.any("result");
+        let first = result.as_ref().map(|result| result.get(0).unwrap_or(result));
+        call.output = first.map(|first| output_of(first.get("functionResponse").unwrap_or(first)));
+        told.forget(&["renderOutputAsMarkdown"]);
+        call.raw.extend(told.rest());
+        self.agents.extend(agent);
+    }
+
+    fn finish(self, session: &mut ForeignSession, children: &mut HashMap<String, Child>, is_last: bool) -> ForeignTurn {
+        let mut turn = self.draft.finish();
+        let mut named: Vec<Child> = Vec::new();
+        for (agent, call) in self.agents {
+            named.extend(children.remove(&agent).map(|child| Child { call, ..child }));
+        }
+        if is_last {
+            let mut rest: Vec<Child> = children.drain().map(|(_, child)| child).collect();
+            rest.sort_by(|one, other| one.call.cmp(&other.call));
+            named.extend(rest);
+        }
+        attach(&mut turn.parts, named);
+        session.count(&turn);
+        turn
+    }
+}
+
+/// What a call gave back to the model.
+fn output_of(response: &Value) -> ToolOutput {
+    let inner = response.get("response").unwrap_or(response);
+    let words = ["output", "error"].iter().find_map(|key| inner.get(key)?.as_str());
+    match words {
+        Some(words) => ToolOutput { text: words.to_owned(), raw: None },
+        None => ToolOutput { text: text_of(inner), raw: (!inner.is_string()).then(|| inner.clone()) },
+    }
+}
+
+fn content_text(content: &Value) -> String {
+    match content {
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        other => text_of(other),
+    }
+}

@@ -1,0 +1,234 @@
+//! A session without its turns: what a list shows of it.
+
+use std::fmt;
+
+use grove_core::{Extra, MessageOrigin, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{ForeignTurn, ForeignUsage, Place, TurnOutcome};
+use crate::damage::Damage;
+use crate::limits::MAX_NAMES;
+
+/// Whose store a session was found in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    #[default]
+    VsCode,
+    CopilotCli,
+    Claude,
+    Codex,
+    /// pi and oh-my-pi, which write the same format.
+    Pi,
+    Gemini,
+    #[serde(rename = "opencode")]
+    OpenCode,
+}
+
+impl Source {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::VsCode => "vs-code",
+            Self::CopilotCli => "copilot-cli",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Pi => "pi",
+            Self::Gemini => "gemini",
+            Self::OpenCode => "opencode",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is known of a session. Its turns are given one by one while it is read, and counted here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForeignSession {
+    pub source: Source,
+    /// The id that the tool itself uses.
+    pub source_id: String,
+    /// Other names of the same session: what the tool's agent calls it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub workspace: Workspace,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// When something last happened in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_at: Option<Timestamp>,
+    pub state: SessionState,
+    /// Who answered last, as it is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The version of the format, or of the program that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// All turns.
+    pub turns: u32,
+    /// Those that were not cancelled.
+    pub turns_completed: u32,
+    /// What was said first, cut short; see [`FIRST_MESSAGE_LENGTH`] and [`NO_MESSAGES`].
+    pub first_message: String,
+    /// The models that answered, without their vendors, each once, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// The tools that were used, each once, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    #[serde(skip_serializing_if = "ForeignUsage::is_empty")]
+    pub usage: ForeignUsage,
+    /// What the person had begun to write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draft: Option<String>,
+    /// The session that this one comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    pub damage: Damage,
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    pub raw: Extra,
+}
+
+/// Where a session worked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Workspace {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<Place>,
+    /// The file that lists the folders, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Place>,
+    /// The repository's URL, or `owner/name` where no more is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+}
+
+impl Workspace {
+    /// Takes from `other` what is not known yet.
+    pub fn fill(&mut self, other: Self) {
+        if self.folders.is_empty() {
+            self.folders = other.folders;
+        }
+        let fill = |mine: &mut Option<String>, other: Option<String>| *mine = mine.take().or(other);
+        fill(&mut self.repository, other.repository);
+        fill(&mut self.branch, other.branch);
+        fill(&mut self.commit, other.commit);
+        fill(&mut self.system, other.system);
+        fill(&mut self.shell, other.shell);
+        self.file = self.file.take().or(other.file);
+    }
+}
+
+/// How a session's newest turn ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SessionState {
+    /// It has no turns.
+    #[default]
+    Empty,
+    Complete,
+    Cancelled,
+    Failed,
+    Interrupted,
+}
+
+/// How many characters of the first message are kept.
+pub const FIRST_MESSAGE_LENGTH: usize = 100;
+/// What stands for the first message where there is none.
+pub const NO_MESSAGES: &str = "(No messages)";
+
+impl ForeignSession {
+    pub fn new(source: Source, source_id: impl Into<String>) -> Self {
+        Self { source, source_id: source_id.into(), first_message: NO_MESSAGES.to_owned(), ..Self::default() }
+    }
+
+    /// Whether this is the session's id, or another name of it.
+    pub fn answers_to(&self, id: &str) -> bool {
+        self.source_id == id || self.aliases.iter().any(|alias| alias == id)
+    }
+
+    /// Takes a turn into account.
+    pub fn count(&mut self, turn: &ForeignTurn) {
+        if self.first_message == NO_MESSAGES && turn.message.origin == MessageOrigin::User {
+            self.first_message = turn.message.text.chars().take(FIRST_MESSAGE_LENGTH).collect();
+        }
+        self.turns = self.turns.saturating_add(1);
+        if turn.outcome != TurnOutcome::Cancelled {
+            self.turns_completed = self.turns_completed.saturating_add(1);
+        }
+        self.state = match turn.outcome {
+            TurnOutcome::Complete => SessionState::Complete,
+            TurnOutcome::Cancelled => SessionState::Cancelled,
+            TurnOutcome::Failed(_) => SessionState::Failed,
+            TurnOutcome::Interrupted => SessionState::Interrupted,
+        };
+        if let Some(model) = &turn.model {
+            add_name(&mut self.models, &model.model);
+        }
+        for call in turn.tool_calls() {
+            add_name(&mut self.tools, &call.name);
+        }
+        if let Some(usage) = &turn.usage {
+            self.usage.add(usage);
+        }
+        if let Some(alias) = &turn.agent_session
+            && *alias != self.source_id
+        {
+            add_name(&mut self.aliases, alias);
+        }
+        if let Some(agent) = &turn.agent {
+            self.agent = Some(agent.name.clone()).filter(|name| !name.is_empty());
+        }
+        self.modified_at = self.modified_at.max(turn.ended_at.max(turn.started_at));
+    }
+}
+
+fn add_name(names: &mut Vec<String>, name: &str) {
+    if !name.is_empty() && names.len() < MAX_NAMES && !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normal::ForeignMessage;
+
+    fn turn(text: &str, outcome: TurnOutcome) -> ForeignTurn {
+        let message = ForeignMessage { text: text.into(), ..ForeignMessage::default() };
+        ForeignTurn { message, outcome, ..ForeignTurn::default() }
+    }
+
+    #[test]
+    fn the_first_message_is_cut_at_100_characters_and_never_inside_one() {
+        let mut session = ForeignSession::new(Source::VsCode, "s");
+        assert_eq!(session.first_message, "(No messages)");
+        session.count(&turn(&"é𝄞".repeat(80), TurnOutcome::Complete));
+        session.count(&turn("second", TurnOutcome::Complete));
+        assert_eq!(session.first_message, "é𝄞".repeat(50));
+    }
+
+    #[test]
+    fn all_turns_are_counted_and_those_completed_that_were_not_cancelled() {
+        let mut session = ForeignSession::new(Source::VsCode, "s");
+        assert_eq!(session.state, SessionState::Empty);
+        for outcome in [TurnOutcome::Complete, TurnOutcome::Cancelled, TurnOutcome::Interrupted] {
+            session.count(&turn("x", outcome));
+        }
+        assert_eq!((session.turns, session.turns_completed, session.state), (3, 2, SessionState::Interrupted));
+    }
+}

@@ -1,0 +1,170 @@
+//! One exchange: what a person said and what came of it.
+
+use grove_core::{ErrorInfo, Extra, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CodeBlock, CodeCitation, ContextBlock, ForeignMessage, ForeignModel, ForeignPart, ForeignToolCall, ForeignUsage,
+    Place,
+};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForeignTurn {
+    /// How the tool calls it; never empty.
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    #[serde(skip_serializing_if = "Follows::is_previous")]
+    pub follows: Follows,
+    /// How the model calls its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_message_id: Option<String>,
+    /// How the tool's agent calls the conversation at this turn: another name for the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_response_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_ms: Option<u64>,
+    pub message: ForeignMessage,
+    pub parts: Vec<ForeignPart>,
+    pub outcome: TurnOutcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ForeignModel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<ForeignAgent>,
+    /// Whether the agent may act, and how freely: the tool's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ForeignUsage>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub code_blocks: Vec<CodeBlock>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub citations: Vec<CodeCitation>,
+    /// What the answer made use of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<Place>,
+    /// What the tool suggested to say next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub followups: Vec<String>,
+    /// What the model said in each round between its calls, where the tool keeps that beside the answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<String>,
+    /// What the tool put before the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<ContextBlock>,
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    pub raw: Extra,
+}
+
+/// Which turn a turn goes on from. Tools whose sessions are trees keep what was left behind in the same file, and so do we:
+/// [`path`] gives what such a tool shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Follows {
+    /// The one before it, where there is one.
+    #[default]
+    Previous,
+    /// An earlier one, by its number among all, from 0: what lies between was left.
+    Turn(u32),
+    /// None: it begins anew.
+    Nothing,
+}
+
+impl Follows {
+    pub fn is_previous(&self) -> bool {
+        *self == Self::Previous
+    }
+
+    /// What turn `number` says of itself when it goes on from `turn`.
+    pub(crate) fn of(number: u32, turn: Option<u32>) -> Self {
+        match turn {
+            Some(turn) if turn.checked_add(1) == Some(number) => Self::Previous,
+            Some(turn) => Self::Turn(turn),
+            None if number == 0 => Self::Previous,
+            None => Self::Nothing,
+        }
+    }
+}
+
+/// The turns that lead to the newest one, in order, as numbers: what lies on branches that were left is not among them.
+pub fn path(turns: &[ForeignTurn]) -> Vec<usize> {
+    let mut path = Vec::new();
+    let mut next = turns.len().checked_sub(1);
+    while let Some(at) = next {
+        path.push(at);
+        next = match turns[at].follows {
+            Follows::Previous => at.checked_sub(1),
+            // What names a later turn is wrong, and would never end.
+            Follows::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < at),
+            Follows::Nothing => None,
+        };
+    }
+    path.reverse();
+    path
+}
+
+/// Who answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForeignAgent {
+    pub id: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extension: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TurnOutcome {
+    Complete,
+    Cancelled,
+    Failed(ErrorInfo),
+    /// Nothing tells of its end.
+    #[default]
+    Interrupted,
+}
+
+impl ForeignTurn {
+    /// All that the agent said, without what it thought.
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            ForeignPart::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ForeignToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            ForeignPart::ToolCall(call) => Some(&**call),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_leaves_out_what_was_left_and_always_ends() {
+        let turns = |follows: &[Follows]| -> Vec<ForeignTurn> {
+            follows.iter().map(|follows| ForeignTurn { follows: *follows, ..ForeignTurn::default() }).collect()
+        };
+        use Follows::{Nothing, Previous, Turn};
+        assert_eq!(path(&turns(&[Previous, Previous, Turn(0), Previous])), [0, 2, 3]);
+        assert_eq!(path(&turns(&[Previous, Previous, Nothing, Previous])), [2, 3]);
+        assert_eq!(path(&turns(&[Turn(7), Turn(1)])), [1]);
+        assert!(path(&[]).is_empty());
+    }
+}

@@ -1,0 +1,117 @@
+//! The files of older versions: a file for each session, one for each message, one for each part.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Said, Store};
+use crate::error::HistoryError;
+use crate::files;
+use crate::json::Members;
+use crate::limits::{MAX_PIECE, MAX_SMALL_FILE};
+use crate::records::value_of;
+
+/// The folder `storage`.
+#[derive(Debug)]
+pub(super) struct Storage {
+    folder: PathBuf,
+}
+
+impl Storage {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The storage that a session's file belongs to: `storage/session/<project>/<id>.json`.
+    pub(super) fn of_session(path: &Path) -> Option<Self> {
+        path.ancestors().nth(3).map(|folder| Self::new(folder.to_owned()))
+    }
+
+    /// The file of a session, whatever its project.
+    pub(super) fn session(&self, id: &str) -> Option<PathBuf> {
+        let name = format!("{}.json", plain(id)?);
+        let sessions = self.folder.join("session");
+        let projects = files::names(&sessions).unwrap_or_default();
+        projects.iter().map(|project| sessions.join(project).join(&name)).find(|path| path.is_file())
+    }
+
+    /// Every session's file.
+    pub(super) fn sessions(&self, problems: &mut Vec<HistoryError>) -> Vec<(String, PathBuf)> {
+        let sessions = self.folder.join("session");
+        let mut list = |folder: &Path| {
+            files::names(folder).unwrap_or_else(|problem| {
+                problems.push(problem);
+                Vec::new()
+            })
+        };
+        let mut found = Vec::new();
+        for project in list(&sessions) {
+            let folder = sessions.join(project);
+            for name in list(&folder) {
+                if let Some(id) = name.strip_suffix(".json") {
+                    found.push((id.to_owned(), folder.join(&name)));
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Store for Storage {
+    fn about(&self, id: &str) -> Result<Option<Members>, HistoryError> {
+        let Some(path) = self.session(id) else { return Ok(None) };
+        let value = parsed(&path).map_err(|what| HistoryError::malformed(&path, what))?;
+        Ok(Members::of(value).ok())
+    }
+
+    fn messages(&self, id: &str, each: &mut dyn FnMut(Result<Said, String>)) -> Result<(), HistoryError> {
+        let Some(id) = plain(id) else { return Ok(()) };
+        let folder = self.folder.join("message").join(id);
+        // Ids begin with the time, so that their order is the order in which things were said.
+        for name in files::names(&folder)? {
+            let Some(message) = name.strip_suffix(".json") else { continue };
+            let value = match parsed(&folder.join(&name)).map(Members::of) {
+                Ok(Ok(value)) => value,
+                Ok(Err(_)) => {
+                    each(Err(format!("message {message}: no object")));
+                    continue;
+                }
+                Err(error) => {
+                    each(Err(format!("message {message}: {error}")));
+                    continue;
+                }
+            };
+            let mut said = Said { id: message.to_owned(), message: value, parts: Vec::new(), weight: 0 };
+            let parts = self.folder.join("part").join(message);
+            for name in files::names(&parts)?.iter().filter(|name| name.ends_with(".json")) {
+                let path = parts.join(name);
+                said.weight = said.weight.saturating_add(size_of(&path));
+                if said.weight > MAX_PIECE {
+                    each(Err(format!("message {message}: more than {MAX_PIECE} bytes")));
+                    break;
+                }
+                match parsed(&path) {
+                    Ok(part) => said.parts.push(part),
+                    Err(error) => each(Err(format!("a part of message {message}: {error}"))),
+                }
+            }
+            each(Ok(said));
+        }
+        Ok(())
+    }
+}
+
+fn parsed(path: &Path) -> Result<Value, String> {
+    let bytes = files::read(path, MAX_SMALL_FILE).map_err(|error| error.to_string())?;
+    value_of(&bytes).map_err(|error| error.to_string())
+}
+
+fn size_of(path: &Path) -> usize {
+    files::stat(path).ok().and_then(|metadata| usize::try_from(metadata.len()).ok()).unwrap_or(0)
+}
+
+/// A name that leads to no other folder.
+fn plain(name: &str) -> Option<&str> {
+    let is_plain = !name.is_empty() && !name.contains(['/', '\\', '\0', ':']) && name != "." && name != "..";
+    is_plain.then_some(name)
+}

@@ -1,0 +1,280 @@
+//! Messages and their parts as turns: a person's message begins one.
+
+use std::collections::HashSet;
+
+use grove_core::{MessageOrigin, Timestamp};
+use serde_json::Value;
+
+use super::{MAX_DEPTH, Said, Store};
+use crate::damage::{BadPlace, Mark};
+use crate::draft::Draft;
+use crate::json::{Members, text_of};
+use crate::limits::MAX_STATE;
+use crate::normal::{
+    AttachmentKind, CallState, ContextBlock, ForeignAgent, ForeignAttachment, ForeignChat, ForeignModel, ForeignPart,
+    ForeignSession, ForeignTurn, ForeignUsage, Place, Source, ToolOutput,
+};
+use crate::subagents::{Child, attach};
+
+/// Tells the turns of a session, message by message.
+pub(super) struct Teller<'a> {
+    store: &'a dyn Store,
+    pub session: ForeignSession,
+    depth: usize,
+    /// The sessions that were told: none is told twice, whoever names it.
+    seen: &'a mut HashSet<String>,
+    open: Option<Draft>,
+    /// The sessions of subagents, and the calls that started them.
+    agents: Vec<(String, String)>,
+    weight: usize,
+}
+
+impl<'a> Teller<'a> {
+    pub(super) fn new(store: &'a dyn Store, id: &str, depth: usize, seen: &'a mut HashSet<String>) -> Self {
+        seen.insert(id.to_owned());
+        let session = ForeignSession::new(Source::OpenCode, id);
+        Self { store, session, depth, seen, open: None, agents: Vec::new(), weight: 0 }
+    }
+
+    /// Takes in a message; gives back the turn that it ended.
+    pub(super) fn take(&mut self, said: Said) -> Option<ForeignTurn> {
+        let Said { id, mut message, parts, weight } = said;
+        let time = message.object("time").unwrap_or_default();
+        let at = time.peek("created").and_then(crate::json::time_of);
+        let ended_at = time.peek("completed").and_then(crate::json::time_of);
+        if message.string("role").as_deref() == Some("user") {
+            let ended = self.end_turn();
+            self.weight = weight;
+            self.begin(id, message, at);
+            self.fits(&parts, |teller, part| teller.asked(part));
+            return ended;
+        }
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight > MAX_STATE {
+            let what = format!("a turn of more than {MAX_STATE} bytes");
+            self.session.damage.add(Mark::TooLarge, BadPlace { what, ..BadPlace::default() });
+            return None;
+        }
+        if self.open.is_none() {
+            self.begin(format!("{id}-turn"), Members::default(), at);
+        }
+        let draft = self.open.get_or_insert_default();
+        draft.answered(at);
+        if let Some(model) = message.string("modelID") {
+            let provider = message.string("providerID").filter(|provider| !provider.is_empty());
+            let model = provider.map_or_else(|| model.clone(), |provider| format!("{provider}/{model}"));
+            draft.turn.model = Some(ForeignModel::new(&model));
+        }
+        draft.turn.mode = message.string("mode").or(draft.turn.mode.take());
+        draft.turn.model_message_id = Some(id);
+        let usage = usage_of(&mut message);
+        draft.use_up(&usage);
+        self.fits(&parts, |teller, part| teller.answered(part));
+        let draft = self.open.get_or_insert_default();
+        draft.moved(ended_at);
+        if message.string("finish").as_deref() == Some("stop") {
+            draft.done();
+        }
+        if let Some(mut error) = message.object("error") {
+            let name = error.string("name").unwrap_or_else(|| "agentFailed".to_owned());
+            let words = error.object("data").and_then(|mut data| data.string("message"));
+            if name == "MessageAbortedError" {
+                draft.cancel();
+            } else {
+                draft.fail(&name, words.unwrap_or_default());
+            }
+        }
+        None
+    }
+
+    fn fits(&mut self, parts: &[Value], mut tell: impl FnMut(&mut Self, Members)) {
+        for part in parts {
+            match Members::of(part.clone()) {
+                Ok(part) => tell(self, part),
+                Err(odd) => {
+                    self.open.get_or_insert_default().push(ForeignPart::Raw(odd));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, id: String, mut message: Members, at: Option<Timestamp>) {
+        let version = self.session.version.clone();
+        let agent = ForeignAgent { id: "opencode".into(), name: "OpenCode".into(), version, ..ForeignAgent::default() };
+        let mut turn = ForeignTurn {
+            id,
+            started_at: at,
+            ended_at: at,
+            agent: Some(agent),
+            mode: message.string("agent"),
+            ..ForeignTurn::default()
+        };
+        turn.message.origin = MessageOrigin::Automation;
+        message.forget(&["model", "summary", "id", "sessionID", "parentID", "tools"]);
+        turn.message.raw = message.rest();
+        self.open = Some(Draft::new(turn));
+    }
+
+    /// Ends the turn that is open, with what its subagents did.
+    pub(super) fn end_turn(&mut self) -> Option<ForeignTurn> {
+        let mut turn = self.open.take()?.finish();
+        let mut children = Vec::new();
+        for (agent, call) in std::mem::take(&mut self.agents) {
+            if self.depth >= MAX_DEPTH || self.seen.contains(&agent) {
+                continue;
+            }
+            let mut turns = Vec::new();
+            let read = super::tell(self.store, &agent, self.depth + 1, self.seen, &mut |turn| turns.push(turn));
+            if let Ok(session) = read {
+                for mark in session.damage.marks {
+                    self.session.damage.mark(mark);
+                }
+                let chat = ForeignChat { id: agent, description: session.title, turns, ..ForeignChat::default() };
+                children.push(Child { call, chat });
+            }
+        }
+        attach(&mut turn.parts, children);
+        self.session.count(&turn);
+        Some(turn)
+    }
+
+    /// A part of a person's message.
+    fn asked(&mut self, mut part: Members) {
+        let draft = self.open.get_or_insert_default();
+        let kind = part.string("type").unwrap_or_default();
+        match kind.as_str() {
+            "text" => {
+                let text = part.string("text").unwrap_or_default();
+                // What the program adds for the model.
+                if part.flag("synthetic").unwrap_or(false) {
+                    let name = "synthetic".to_owned();
+                    return draft.turn.context.push(ContextBlock { name, text, ..ContextBlock::default() });
+                }
+                let message = &mut draft.turn.message;
+                message.origin = MessageOrigin::User;
+                if !message.text.is_empty() {
+                    message.text.push_str("\n\n");
+                }
+                message.text.push_str(&text);
+            }
+            "file" => {
+                let url = part.string("url").filter(|url| !url.starts_with("data:"));
+                let mime = part.string("mime").unwrap_or_default();
+                draft.turn.message.attachments.push(ForeignAttachment {
+                    kind: if mime.starts_with("image/") { AttachmentKind::Image } else { AttachmentKind::File },
+                    foreign_kind: mime,
+                    name: part.string("filename").unwrap_or_default(),
+                    place: url.map(|url| Place {
+                        path: url.strip_prefix("file://").map(str::to_owned),
+                        uri: url,
+                        ..Place::default()
+                    }),
+                    ..ForeignAttachment::default()
+                });
+            }
+            _ => other(draft, kind, part),
+        }
+    }
+
+    /// A part of an answer.
+    fn answered(&mut self, mut part: Members) {
+        let draft = self.open.get_or_insert_default();
+        let kind = part.string("type").unwrap_or_default();
+        match kind.as_str() {
+            "text" => {
+                draft.say(part.string("text").unwrap_or_default());
+            }
+            "reasoning" => {
+                draft.think(part.string("text").unwrap_or_default());
+            }
+            "tool" => self.call(part),
+            // What was used is told with the message.
+            "step-start" | "step-finish" | "snapshot" => {}
+            _ => other(draft, kind, part),
+        }
+    }
+
+    fn call(&mut self, mut part: Members) {
+        let draft = self.open.get_or_insert_default();
+        let mut state = part.object("state").unwrap_or_default();
+        let time = state.object("time").unwrap_or_default();
+        let time = |key: &str| time.peek(key).and_then(crate::json::time_of);
+        let (started_at, ended_at) = (time("start"), time("end"));
+        let (id, name) = (part.string("callID"), part.string("tool"));
+        let call = draft.call_begins(id, name, state.any("input"), started_at);
+        call.ended_at = ended_at;
+        call.intention = state.string("title").filter(|title| !title.is_empty());
+        let (status, failure) = (state.string("status"), state.string("error"));
+        call.state = match status.as_deref() {
+            Some("completed") => CallState::Complete,
+            Some("error") if failure.as_deref().is_some_and(|error| error.contains("rejected permission")) => {
+                call.approval = crate::Approval::Denied;
+                CallState::Refused
+            }
+            Some("error") => CallState::Failed,
+            _ => CallState::Interrupted,
+        };
+        let output = state.string("output").or(failure);
+        call.output = output.map(|text| ToolOutput { text, raw: None });
+        if let Some(mut metadata) = state.object("metadata") {
+            call.exit_code = metadata.signed("exit");
+            let agent = metadata.string("sessionId").or_else(|| metadata.string("sessionID"));
+            if let Some(agent) = agent {
+                let call = call.id.clone();
+                self.agents.push((agent, call));
+            }
+        }
+        draft.moved(ended_at);
+    }
+}
+
+fn other(draft: &mut Draft, kind: String, mut part: Members) {
+    match kind.as_str() {
+        "patch" | "agent" | "subtask" | "retry" | "compaction" => {
+            let text = part.string("prompt").or_else(|| part.string("name")).unwrap_or_default();
+            part.forget(&["id", "messageID", "sessionID"]);
+            draft.notice(&kind, text, part);
+        }
+        _ => {
+            part.insert("type", Value::String(kind));
+            draft.push(ForeignPart::Raw(part.into_value()));
+        }
+    }
+}
+
+fn usage_of(message: &mut Members) -> ForeignUsage {
+    let cost = message.number("cost").filter(|cost| cost.as_f64() != Some(0.0));
+    let Some(mut tokens) = message.object("tokens") else { return ForeignUsage { cost, ..ForeignUsage::default() } };
+    let mut cache = tokens.object("cache").unwrap_or_default();
+    let (fresh, read, write) = (tokens.unsigned("input"), cache.unsigned("read"), cache.unsigned("write"));
+    ForeignUsage {
+        input_tokens: [fresh, read, write].into_iter().flatten().reduce(u64::saturating_add),
+        output_tokens: tokens.unsigned("output"),
+        cache_read_tokens: read,
+        cache_write_tokens: write,
+        reasoning_tokens: tokens.unsigned("reasoning"),
+        cost,
+    }
+}
+
+/// What is known of a session, out of the object that older versions keep, or a row made one.
+pub(super) fn about(session: &mut ForeignSession, mut info: Members) {
+    session.version = info.string("version");
+    session.parent = info.string("parentID");
+    session.workspace.folders = info.string("directory").map(Place::local).into_iter().collect();
+    session.title = info.string("title").filter(|title| !title.is_empty() && !title.starts_with("New session - "));
+    if let Some(mut time) = info.object("time") {
+        session.created_at = time.time("created");
+        session.modified_at = time.time("updated");
+    }
+    if let Some(revert) = info.any("revert") {
+        let revert = match &revert {
+            Value::String(text) => serde_json::from_str(text).unwrap_or(revert),
+            _ => revert,
+        };
+        session.raw.insert("revert".to_owned(), revert);
+    }
+    if let Some(url) = info.any("share") {
+        session.raw.insert("share".to_owned(), Value::String(text_of(&url)));
+    }
+}

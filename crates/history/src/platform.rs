@@ -1,0 +1,86 @@
+//! Where tools keep their stores, as a function of platform and environment, so that each platform's answer can be
+//! tested on any.
+
+use std::path::PathBuf;
+
+/// How a system lays out a person's folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl Platform {
+    /// The one that this program was built for.
+    pub fn current() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Linux
+        }
+    }
+}
+
+/// What decides where stores lie. Whoever calls reads the environment: nothing here does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    pub home: String,
+    /// `APPDATA`, on Windows.
+    pub app_data: Option<String>,
+    /// `XDG_CONFIG_HOME`, on Linux.
+    pub config_home: Option<String>,
+    /// `XDG_STATE_HOME`.
+    pub state_home: Option<String>,
+    /// `COPILOT_HOME`.
+    pub copilot_home: Option<String>,
+    /// `XDG_DATA_HOME`.
+    pub data_home: Option<String>,
+    /// `CLAUDE_CONFIG_DIR`; it may list several folders, parted by commas.
+    pub claude_config: Option<String>,
+    /// `CODEX_HOME`.
+    pub codex_home: Option<String>,
+    /// `PI_CODING_AGENT_DIR`.
+    pub pi_home: Option<String>,
+    /// `GEMINI_CLI_HOME`: the folder that has `.gemini` in it.
+    pub gemini_home: Option<String>,
+}
+
+impl Environment {
+    /// What the variables of an environment say, `variable` being how one is looked up.
+    pub fn of(home: String, variable: impl Fn(&str) -> Option<String>) -> Self {
+        Self {
+            home,
+            app_data: variable("APPDATA"),
+            config_home: variable("XDG_CONFIG_HOME"),
+            state_home: variable("XDG_STATE_HOME"),
+            copilot_home: variable("COPILOT_HOME"),
+            data_home: variable("XDG_DATA_HOME"),
+            claude_config: variable("CLAUDE_CONFIG_DIR"),
+            codex_home: variable("CODEX_HOME"),
+            pi_home: variable("PI_CODING_AGENT_DIR"),
+            gemini_home: variable("GEMINI_CLI_HOME"),
+        }
+    }
+}
+
+/// A path below a folder, spelled as the platform does.
+pub(crate) fn below(platform: Platform, folder: &str, names: &[&str]) -> PathBuf {
+    let separator = match platform {
+        Platform::Linux | Platform::MacOs => '/',
+        Platform::Windows => '\\',
+    };
+    let mut path = folder.trim_end_matches(separator).to_owned();
+    for name in names {
+        path.push(separator);
+        path.push_str(name);
+    }
+    path.into()
+}
+
+/// A variable that is set and says something.
+pub(crate) fn set(variable: Option<&String>) -> Option<&str> {
+    variable.map(String::as_str).filter(|value| !value.is_empty())
+}

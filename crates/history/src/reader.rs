@@ -1,0 +1,169 @@
+//! What a reader of a tool's store does, for whoever lists sessions and shows them.
+//!
+//! Finding is cheap: folders are listed, small files and indexes are looked at, and no session is opened. Reading gives
+//! a session's turns one by one and what is known of it as a whole at the end, so that memory follows one turn and not
+//! the file. A file that only ever grows can be read on from a [`Bookmark`].
+
+use std::fmt::Debug;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use grove_core::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::HistoryError;
+use crate::files;
+use crate::normal::{ForeignSession, ForeignTurn, Source, Workspace};
+
+/// A reader of one tool's stores. It never writes where it reads.
+pub trait Reader: Debug + Send + Sync {
+    fn source(&self) -> Source;
+
+    /// The sessions below a root. What cannot be looked at is told beside them, and hides none of the others.
+    fn find(&self, root: &Root, hints: Hints) -> Finding;
+
+    /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier reading of the same file,
+    /// the turns before it are left out; they count in the session all the same.
+    ///
+    /// The caller knows by the file's [`FileMark`] whether it has only grown: with a bookmark into another file the
+    /// answer means nothing.
+    fn read(
+        &self,
+        located: &Located,
+        from: Option<&Bookmark>,
+        turns: &mut dyn FnMut(ForeignTurn),
+    ) -> Result<Reading, HistoryError>;
+}
+
+/// Whether a tool's own lists and manifests are looked at. They cost more than listing folders, so whoever only wants to
+/// know which files have changed leaves them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hints {
+    Read,
+    Leave,
+}
+
+/// A folder that may hold sessions of one tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    pub source: Source,
+    /// Which product or edition of the tool it belongs to, as it is shown.
+    pub product: String,
+    pub folder: PathBuf,
+}
+
+/// What was found below a root.
+#[derive(Debug, Default)]
+pub struct Finding {
+    pub sessions: Vec<Located>,
+    pub problems: Vec<HistoryError>,
+}
+
+/// A session that was found and not opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Located {
+    pub source: Source,
+    pub product: String,
+    /// The session's id, as its file or folder says it.
+    pub id: String,
+    /// The file that holds it.
+    pub path: PathBuf,
+    /// An older file of the same session, for where this one is of no use.
+    pub older: Option<PathBuf>,
+    pub mark: FileMark,
+    pub workspace: Workspace,
+    pub headline: Headline,
+}
+
+impl Located {
+    /// A session that is at hand as bytes and lies nowhere.
+    pub fn nowhere(source: Source, id: impl Into<String>) -> Self {
+        Self {
+            source,
+            product: String::new(),
+            id: id.into(),
+            path: PathBuf::new(),
+            older: None,
+            mark: FileMark::default(),
+            workspace: Workspace::default(),
+            headline: Headline::default(),
+        }
+    }
+
+    /// A session by the name of its file, wherever that lies: an export, say.
+    pub fn of_file(source: Source, path: &Path) -> Result<Self, HistoryError> {
+        let mark = FileMark::of(&files::stat(path)?);
+        // A log in a folder of its own is called as its folder.
+        let named =
+            if path.file_name().is_some_and(|name| name == "events.jsonl") { path.parent() } else { Some(path) };
+        let id = named.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let headline = Headline { modified_at: Some(mark.modified_at), ..Headline::default() };
+        Ok(Self { path: path.to_owned(), mark, headline, ..Self::nowhere(source, id) })
+    }
+}
+
+/// What can be said of a session without opening it. Any of it may be out of date.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headline {
+    pub title: Option<String>,
+    pub created_at: Option<Timestamp>,
+    pub modified_at: Option<Timestamp>,
+    /// Whether the tool itself lists it. `None` where the tool has no list, or it cannot be read.
+    pub listed: Option<bool>,
+}
+
+/// By which a file is known again, and whether it has grown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileMark {
+    /// The file's number on its device; 0 where the system has none.
+    pub inode: u64,
+    pub size: u64,
+    pub modified_at: Timestamp,
+}
+
+impl FileMark {
+    pub fn of(metadata: &Metadata) -> Self {
+        let since = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified_at = Timestamp(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)));
+        Self { inode: inode(metadata), size: metadata.len(), modified_at }
+    }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+/// A session that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    pub session: ForeignSession,
+    /// Where to go on once the file has grown. Formats in which a later byte can change an earlier turn have none: they
+    /// are read anew.
+    pub bookmark: Option<Bookmark>,
+}
+
+/// Where a reading can go on: at the beginning of the newest turn, which may have grown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bookmark {
+    pub offset: u64,
+    /// How many turns lie before it.
+    pub turns: u32,
+    /// What the reader has to remember.
+    pub(crate) carried: Value,
+}
+
+/// A session with all of its turns at once.
+pub fn read_whole(reader: &dyn Reader, located: &Located) -> Result<(ForeignSession, Vec<ForeignTurn>), HistoryError> {
+    let mut turns = Vec::new();
+    let reading = reader.read(located, None, &mut |turn| turns.push(turn))?;
+    Ok((reading.session, turns))
+}

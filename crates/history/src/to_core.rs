@@ -1,0 +1,335 @@
+//! From the normal form to `grove-core`'s turns, and so, through `grove-tree`, to entries of a log.
+//!
+//! What core has no place for rides on the message as an extra member, `history`: times, citations, the model's name as
+//! it is shown, what was not understood.
+
+use std::collections::HashSet;
+
+use grove_core::*;
+use serde_json::{Value, json};
+
+use crate::normal::{
+    Approval, AttachmentKind as ForeignKind, CallState, ChangeKind, ForeignChat, ForeignEdit, ForeignMessage,
+    ForeignPart, ForeignToolCall, ForeignToolKind, ForeignTurn, ForeignUsage, TodoItem, TodoStatus, ToolInput,
+    TurnOutcome,
+};
+
+/// The member of a message's extra that holds the rest of a turn.
+pub const HISTORY: &str = "history";
+
+/// How much of what is not understood is shown.
+const MAX_SHOWN: usize = 2_000;
+
+/// A turn, and the conversations that it started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreTurn {
+    pub turn: Turn,
+    pub chats: Vec<ChildChat>,
+}
+
+/// The conversation of a subagent: a chat beside the one that it was started from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildChat {
+    pub id: ChatId,
+    /// The chat that it was started from; without one the chat of the turn.
+    pub parent: Option<ChatId>,
+    /// The call that started it.
+    pub call: ToolCallId,
+    pub title: String,
+    pub turns: Vec<Turn>,
+}
+
+/// The turn as core has it. `fallback` is when it began where the tool does not say.
+pub fn core_turn(turn: &ForeignTurn, fallback: Timestamp) -> CoreTurn {
+    let mut chats = Vec::new();
+    let turn = converted(turn, fallback, None, &mut chats);
+    CoreTurn { turn, chats }
+}
+
+fn converted(foreign: &ForeignTurn, fallback: Timestamp, chat: Option<&ChatId>, chats: &mut Vec<ChildChat>) -> Turn {
+    let started_at = foreign.started_at.unwrap_or(fallback);
+    let mut writer = Writer { parts: Vec::new(), ready: 0, ids: HashSet::new(), started_at, chat, chats };
+    for part in &foreign.parts {
+        writer.part(part);
+    }
+    let mut parts = writer.parts;
+    let outcome = match &foreign.outcome {
+        TurnOutcome::Complete => Outcome::Complete,
+        TurnOutcome::Cancelled => Outcome::Cancelled,
+        TurnOutcome::Failed(error) => {
+            parts.push(Part::Error(error.clone()));
+            Outcome::Error
+        }
+        TurnOutcome::Interrupted => {
+            parts.push(Part::Error(ErrorInfo::new(
+                "interrupted",
+                "The turn was interrupted: nothing tells of its end.",
+            )));
+            Outcome::Error
+        }
+    };
+    Turn {
+        id: foreign.id.as_str().into(),
+        message: message(foreign),
+        parts,
+        usage: usage(foreign),
+        outcome,
+        started_at,
+        ended_at: foreign.ended_at.unwrap_or(started_at).max(started_at),
+        encodings: Encodings::default(),
+    }
+}
+
+fn message(foreign: &ForeignTurn) -> Message {
+    let said = &foreign.message;
+    let attachments = said.attachments.iter().filter_map(|attachment| {
+        let kind = match attachment.kind {
+            ForeignKind::File => AttachmentKind::File,
+            ForeignKind::Folder => AttachmentKind::Directory,
+            ForeignKind::Selection => AttachmentKind::Selection,
+            _ => return None,
+        };
+        let path = attachment.place.as_ref()?.path.clone()?;
+        Some(Attachment { kind, path, display_name: Some(attachment.name.clone()).filter(|name| !name.is_empty()) })
+    });
+    Message {
+        text: said.text.clone(),
+        attachments: attachments.collect(),
+        origin: said.origin,
+        model: foreign.model.as_ref().map(|model| model.model.as_str().into()),
+        extra: rest(foreign),
+    }
+}
+
+/// All of the turn but its text and parts, which stand elsewhere.
+fn rest(foreign: &ForeignTurn) -> Option<Extra> {
+    let message = ForeignMessage { text: String::new(), ..foreign.message.clone() };
+    let bare = ForeignTurn { message, parts: Vec::new(), ..foreign.clone() };
+    let history = serde_json::to_value(bare).ok()?;
+    Some([(HISTORY.to_owned(), history)].into_iter().collect())
+}
+
+fn usage(foreign: &ForeignTurn) -> Option<Usage> {
+    let ForeignUsage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, .. } =
+        foreign.usage.as_ref()?;
+    Some(Usage {
+        input_tokens: *input_tokens,
+        output_tokens: *output_tokens,
+        model: foreign.model.as_ref().map(|model| model.model.as_str().into()),
+        cache_read_tokens: *cache_read_tokens,
+        cache_write_tokens: *cache_write_tokens,
+        reasoning_tokens: *reasoning_tokens,
+        context: None,
+        // Tools count in units of their own, which are no currency.
+        cost: None,
+    })
+}
+
+struct Writer<'a> {
+    parts: Vec<Part>,
+    ready: u32,
+    ids: HashSet<String>,
+    started_at: Timestamp,
+    chat: Option<&'a ChatId>,
+    chats: &'a mut Vec<ChildChat>,
+}
+
+impl Writer<'_> {
+    fn part(&mut self, part: &ForeignPart) {
+        let id = PartId::from(format!("p{}", self.parts.len()));
+        match part {
+            ForeignPart::Text(text) => {
+                let text = TextPart { id, content: text.clone(), delivery: Delivery::Streamed };
+                self.parts.push(Part::Text(text));
+            }
+            ForeignPart::Reasoning { text, .. } => self.parts.push(Part::Reasoning { id, content: text.clone() }),
+            ForeignPart::ToolCall(call) => self.call(call),
+            ForeignPart::Edit(edit) => self.edit(edit),
+            ForeignPart::Question(question) => {
+                let words =
+                    [question.title.as_str(), question.message.as_str(), question.answer.as_deref().unwrap_or("")];
+                let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
+                self.parts.push(Part::Notice(words.join("\n")));
+            }
+            ForeignPart::Notice(notice) if notice.text.is_empty() => {}
+            ForeignPart::Notice(notice) => self.parts.push(Part::Notice(notice.text.clone())),
+            ForeignPart::Raw(value) => {
+                let shown: String = value.to_string().chars().take(MAX_SHOWN).collect();
+                self.parts.push(Part::Notice(format!("Not understood: {shown}")));
+            }
+        }
+    }
+
+    fn call(&mut self, call: &ForeignToolCall) {
+        let id = self.unique(&call.id);
+        let name = call.shown_name.as_ref().unwrap_or(&call.name);
+        let invocation = call.intention.clone().unwrap_or_else(|| name.clone());
+        let core = ToolCall {
+            id: id.clone(),
+            name: call.name.clone(),
+            display_name: name.clone(),
+            kind: kind(call.kind),
+            language: language(&call.input),
+            invocation_message: invocation,
+            intention: None,
+            client: None,
+            input: input(call),
+            confirmed: confirmed(&call.approval),
+            output: None,
+            status: status(call),
+            ready_rank: Some(self.ready),
+            announced: None,
+            extra: Some(call.raw.clone()).filter(|raw| !raw.is_empty()),
+        };
+        self.push_call(core);
+        if let ToolInput::Todos(items) = &call.input {
+            self.parts.push(Part::Plan(items.iter().map(plan_entry).collect()));
+        }
+        if let Some(chat) = &call.subagent {
+            self.child(chat, id);
+        }
+    }
+
+    /// A result is found by its call's id, so none may be empty or there twice.
+    fn unique(&mut self, id: &str) -> ToolCallId {
+        let is_free = !id.is_empty() && !self.ids.contains(id);
+        let id = if is_free { id.to_owned() } else { format!("{id}#{}", self.ready) };
+        self.ids.insert(id.clone());
+        id.into()
+    }
+
+    fn push_call(&mut self, call: ToolCall) {
+        self.ready += 1;
+        self.parts.push(Part::ToolCall(Box::new(call)));
+    }
+
+    /// How many may hold each other is bounded where they are put together.
+    fn child(&mut self, chat: &ForeignChat, call: ToolCallId) {
+        let id = ChatId::from(chat.id.as_str());
+        let parts = [&chat.agent, &chat.description].into_iter().flatten();
+        let title = parts.map(String::as_str).collect::<Vec<_>>().join(": ");
+        let at = self.chats.len();
+        let parent = self.chat.cloned();
+        self.chats.push(ChildChat { id: id.clone(), parent, call, title, turns: Vec::new() });
+        let turns: Vec<Turn> =
+            chat.turns.iter().map(|turn| converted(turn, self.started_at, Some(&id), self.chats)).collect();
+        self.chats[at].turns = turns;
+    }
+
+    /// An edit that no call tells of is told as one: that is where clients look for what happened to files.
+    fn edit(&mut self, edit: &ForeignEdit) {
+        let verb = match edit.kind {
+            ChangeKind::Create => "Created",
+            ChangeKind::Delete => "Deleted",
+            ChangeKind::Rename => "Renamed",
+            ChangeKind::Edit => "Edited",
+        };
+        let shown = format!("{verb} {}", edit.place.shown());
+        let mut input = json!({"path": edit.place.shown(), "changes": edit.changes});
+        if let Some(from) = &edit.from {
+            input["from"] = json!(from.shown());
+        }
+        let result = ToolResult {
+            success: true,
+            past_tense_message: shown.clone(),
+            output: None,
+            attached: Vec::new(),
+            extra: Some(edit.raw.clone()).filter(|raw| !raw.is_empty()),
+        };
+        let id = self.unique("edit");
+        self.push_call(ToolCall {
+            id,
+            name: "edit".to_owned(),
+            display_name: "Edit".to_owned(),
+            kind: Some(match edit.kind {
+                ChangeKind::Delete => ToolKind::Delete,
+                ChangeKind::Rename => ToolKind::Move,
+                ChangeKind::Create | ChangeKind::Edit => ToolKind::Edit,
+            }),
+            language: None,
+            invocation_message: shown,
+            intention: None,
+            client: None,
+            input: Some(input.to_string()),
+            confirmed: None,
+            output: None,
+            status: ToolCallStatus::Completed(result),
+            ready_rank: Some(self.ready),
+            announced: None,
+            extra: None,
+        });
+    }
+}
+
+fn kind(kind: ForeignToolKind) -> Option<ToolKind> {
+    match kind {
+        ForeignToolKind::Shell => Some(ToolKind::Terminal),
+        ForeignToolKind::ShellOutput | ForeignToolKind::Read | ForeignToolKind::List => Some(ToolKind::Read),
+        ForeignToolKind::Search => Some(ToolKind::Search),
+        ForeignToolKind::Fetch => Some(ToolKind::Fetch),
+        ForeignToolKind::Edit | ForeignToolKind::Edits => Some(ToolKind::Edit),
+        ForeignToolKind::Todo => Some(ToolKind::Think),
+        ForeignToolKind::Subagent | ForeignToolKind::Other => None,
+    }
+}
+
+fn language(input: &ToolInput) -> Option<String> {
+    match input {
+        ToolInput::Command { language, .. } => language.clone(),
+        _ => None,
+    }
+}
+
+/// The input as it came; where only its meaning is known, that.
+fn input(call: &ForeignToolCall) -> Option<String> {
+    match (&call.raw_input, &call.input) {
+        (Some(Value::String(text)), _) => Some(text.clone()),
+        (Some(value), _) => Some(value.to_string()),
+        (None, ToolInput::Command { command, .. }) => Some(json!({"command": command}).to_string()),
+        (None, ToolInput::Generic) => None,
+        (None, input) => serde_json::to_string(input).ok(),
+    }
+}
+
+fn confirmed(approval: &Approval) -> Option<Confirmed> {
+    let by = match approval {
+        Approval::NotNeeded { .. } => ConfirmedBy::NotNeeded,
+        Approval::Setting { .. } | Approval::Remembered { .. } => ConfirmedBy::Setting,
+        Approval::Person { .. } => ConfirmedBy::Person,
+        Approval::Unknown | Approval::Denied | Approval::Skipped | Approval::Waiting => return None,
+    };
+    Some(Confirmed { by, option: None })
+}
+
+fn status(call: &ForeignToolCall) -> ToolCallStatus {
+    let result = |success| {
+        let words = call.summary.as_ref().or(call.intention.as_ref()).unwrap_or(&call.name);
+        let extra = call.exit_code.map(|code| [("exitCode".to_owned(), json!(code))].into_iter().collect());
+        ToolCallStatus::Completed(ToolResult {
+            success,
+            past_tense_message: words.clone(),
+            output: call.output.as_ref().map(|output| output.text.clone()),
+            attached: Vec::new(),
+            extra,
+        })
+    };
+    match call.state {
+        CallState::Complete => result(true),
+        CallState::Failed => result(false),
+        // As core leaves a call that was running when its turn ended.
+        CallState::Interrupted => ToolCallStatus::Running,
+        CallState::Refused if call.approval == Approval::Skipped => {
+            ToolCallStatus::Cancelled(CancelReason::Skipped.into())
+        }
+        CallState::Refused => ToolCallStatus::Cancelled(CancelReason::Denied.into()),
+    }
+}
+
+fn plan_entry(item: &TodoItem) -> PlanEntry {
+    let status = match item.status {
+        TodoStatus::NotStarted => PlanStatus::Pending,
+        TodoStatus::InProgress => PlanStatus::InProgress,
+        TodoStatus::Completed => PlanStatus::Completed,
+    };
+    PlanEntry { content: item.title.clone(), priority: PlanPriority::Medium, status }
+}

@@ -1,0 +1,231 @@
+//! What a call's input means: command, file, diff, things to do, a prompt for another agent.
+
+use serde_json::Value;
+
+use crate::normal::{ForeignToolKind as Kind, Place, Position, Range, Replacement, TodoItem, TodoStatus, ToolInput};
+
+/// The input of a call of this kind. What does not fit the kind stays generic.
+pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
+    let understood = match kind {
+        Kind::Shell => command(input),
+        Kind::ShellOutput => first(input, &["id", "terminalId", "shellId", "sessionId", "bash_id", "task_id"])
+            .map(|terminal| ToolInput::ShellOutput { terminal }),
+        Kind::Read => file(input),
+        Kind::List => {
+            first(input, &["path", "dirPath", "dir_path"]).map(|path| ToolInput::Folder { place: Place::local(path) })
+        }
+        Kind::Todo => todo_list(input),
+        Kind::Subagent => subagent(input),
+        Kind::Edit | Kind::Edits => edits(input),
+        Kind::Search | Kind::Fetch | Kind::Other => None,
+    };
+    understood.unwrap_or_default()
+}
+
+/// Things to do, as a list of objects has them.
+pub(crate) fn todo_items(items: &[Value]) -> Vec<TodoItem> {
+    items.iter().filter_map(todo_item).collect()
+}
+
+fn todo_item(item: &Value) -> Option<TodoItem> {
+    let text = |key: &str| item.get(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let status = match item.get("status").and_then(Value::as_str) {
+        Some("completed" | "done") => TodoStatus::Completed,
+        Some("in-progress" | "in_progress") => TodoStatus::InProgress,
+        _ => TodoStatus::NotStarted,
+    };
+    let title = ["title", "content", "step", "subject", "description"].iter().find_map(|key| text(key))?;
+    Some(TodoItem {
+        id: text("id").unwrap_or_default(),
+        description: text("description").filter(|description| *description != title).unwrap_or_default(),
+        title,
+        status,
+    })
+}
+
+fn command(input: &Value) -> Option<ToolInput> {
+    let flag = |key: &str| input.get(key).and_then(Value::as_bool).unwrap_or(false);
+    Some(ToolInput::Command {
+        command: first(input, &["command", "cmd"]).or_else(|| words(input.get("command")?))?,
+        folder: first(input, &["cwd", "workingDirectory", "workdir", "working_directory", "dir_path"]),
+        language: None,
+        background: flag("isBackground") || flag("run_in_background") || flag("is_background"),
+    })
+}
+
+/// A command that is given word by word. What a shell is told to run is the command.
+fn words(command: &Value) -> Option<String> {
+    let words: Option<Vec<&str>> = command.as_array()?.iter().map(Value::as_str).collect();
+    Some(match words?.as_slice() {
+        [shell, "-c" | "-lc", line] if shell.ends_with("sh") => (*line).to_owned(),
+        words => words.join(" "),
+    })
+}
+
+fn file(input: &Value) -> Option<ToolInput> {
+    let number = |key: &str| input.get(key).and_then(Value::as_u64);
+    let path = first(input, &["filePath", "path", "file_path"])?;
+    let listed = |at: usize| input.get("view_range").and_then(|range| range.get(at)).and_then(Value::as_u64);
+    let from = number("startLine").or_else(|| number("offset")).or_else(|| listed(0));
+    let to = number("endLine").or_else(|| Some(from?.saturating_add(number("limit")?))).or_else(|| listed(1));
+    let range = from.map(|from| {
+        let end = Position { line: to.map_or(from, |to| to.saturating_add(1)), column: 1 };
+        Range { start: Position { line: from, column: 1 }, end }
+    });
+    Some(ToolInput::File { place: Place { range, ..Place::local(path) } })
+}
+
+fn todo_list(input: &Value) -> Option<ToolInput> {
+    let items = ["todoList", "todos", "items", "plan"].iter().find_map(|key| input.get(key)?.as_array())?;
+    Some(ToolInput::Todos(todo_items(items)))
+}
+
+fn subagent(input: &Value) -> Option<ToolInput> {
+    Some(ToolInput::Subagent {
+        agent: first(input, &["agentName", "agent_type", "subagentType", "subagent_type"]),
+        description: first(input, &["description"]),
+        prompt: first(input, &["prompt", "task", "message"])?,
+    })
+}
+
+fn edits(input: &Value) -> Option<ToolInput> {
+    if let Some(items) = ["replacements", "edits"].iter().find_map(|key| input.get(key)?.as_array()) {
+        let path = path_of(input).unwrap_or_default();
+        let edits: Vec<_> = items.iter().filter_map(|item| edit(item, &path)).collect();
+        return (edits.len() == items.len()).then_some(ToolInput::Edits(edits));
+    }
+    if let Some(patch) =
+        first(input, &["patch", "patchText"]).or_else(|| Some(input.get("input")?.as_str()?.to_owned()))
+    {
+        return Some(ToolInput::Edits(patched(&patch)));
+    }
+    Some(ToolInput::Edits(vec![edit(input, "")?]))
+}
+
+fn edit(item: &Value, path: &str) -> Option<Replacement> {
+    Some(Replacement {
+        path: path_of(item).unwrap_or_else(|| path.to_owned()),
+        before: first(item, &["oldString", "old_str", "old_string", "oldText"]),
+        after: first(
+            item,
+            &["newString", "new_str", "new_string", "newText", "content", "code", "file_text", "new_source"],
+        )?,
+    })
+}
+
+fn path_of(input: &Value) -> Option<String> {
+    first(input, &["filePath", "path", "file_path", "notebook_path"])
+}
+
+/// The files of a patch in the form of `*** Update File: path`, each with the lines that go and those that come.
+fn patched(patch: &str) -> Vec<Replacement> {
+    let mut files: Vec<Replacement> = Vec::new();
+    for line in patch.lines() {
+        let named = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+        if let Some(path) = named.iter().find_map(|head| line.strip_prefix(head)) {
+            files.push(Replacement { path: path.to_owned(), ..Replacement::default() });
+        } else if let Some(file) = files.last_mut() {
+            let (text, line) = match (line.strip_prefix('-'), line.strip_prefix('+')) {
+                (Some(line), _) => (file.before.get_or_insert_default(), line),
+                (None, Some(line)) => (&mut file.after, line),
+                (None, None) => continue,
+            };
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    files
+}
+
+/// The first of the members that is text.
+fn first(input: &Value, keys: &[&str]) -> Option<String> {
+    keys.iter().find_map(|key| input.get(key)?.as_str()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn replacement(path: &str, before: Option<&str>, after: &str) -> Replacement {
+        Replacement { path: path.into(), before: before.map(str::to_owned), after: after.into() }
+    }
+
+    #[test]
+    fn the_input_of_known_tools_is_understood() {
+        let range = Range { start: Position { line: 3, column: 1 }, end: Position { line: 8, column: 1 } };
+        for (kind, input, expected) in [
+            (
+                Kind::Shell,
+                json!({"command": "make", "isBackground": true}),
+                ToolInput::Command { command: "make".into(), folder: None, language: None, background: true },
+            ),
+            (
+                Kind::Shell,
+                json!({"command": ["/bin/bash", "-lc", "make all"], "workdir": "/w"}),
+                ToolInput::Command {
+                    command: "make all".into(),
+                    folder: Some("/w".into()),
+                    language: None,
+                    background: false,
+                },
+            ),
+            (Kind::ShellOutput, json!({"id": "t1"}), ToolInput::ShellOutput { terminal: "t1".into() }),
+            (
+                Kind::Read,
+                json!({"filePath": "/a.rs", "startLine": 3, "endLine": 7}),
+                ToolInput::File { place: Place { range: Some(range), ..Place::local("/a.rs") } },
+            ),
+            (Kind::List, json!({"path": "/src"}), ToolInput::Folder { place: Place::local("/src") }),
+            (
+                Kind::Todo,
+                json!({"todoList": [{"id": 1, "title": "write", "status": "in-progress"}]}),
+                ToolInput::Todos(vec![TodoItem {
+                    id: "1".into(),
+                    title: "write".into(),
+                    description: String::new(),
+                    status: TodoStatus::InProgress,
+                }]),
+            ),
+            (
+                Kind::Subagent,
+                json!({"description": "look", "prompt": "look around"}),
+                ToolInput::Subagent { agent: None, description: Some("look".into()), prompt: "look around".into() },
+            ),
+            (
+                Kind::Edit,
+                json!({"filePath": "/a", "oldString": "x", "newString": "y"}),
+                ToolInput::Edits(vec![replacement("/a", Some("x"), "y")]),
+            ),
+            (
+                Kind::Edits,
+                json!({"replacements": [
+                    {"filePath": "/a", "oldString": "x", "newString": "y"},
+                    {"filePath": "/b", "oldString": "1", "newString": "2"},
+                ]}),
+                ToolInput::Edits(vec![replacement("/a", Some("x"), "y"), replacement("/b", Some("1"), "2")]),
+            ),
+            (
+                Kind::Edits,
+                json!({"input": "*** Begin Patch\n*** Update File: /a\n@@\n-x\n+y\n*** Add File: /b\n+z\n*** End Patch"}),
+                ToolInput::Edits(vec![replacement("/a", Some("x\n"), "y\n"), replacement("/b", None, "z\n")]),
+            ),
+        ] {
+            assert_eq!(input_of(kind, &input), expected, "{input}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_a_tool_stays_generic() {
+        for (kind, input) in [
+            (Kind::Shell, json!({"line": "x"})),
+            (Kind::Shell, json!({"command": ["x", 1]})),
+            (Kind::Edits, json!({"replacements": [{"filePath": "/a"}]})),
+            (Kind::Read, json!("text")),
+            (Kind::Other, json!({"command": "x"})),
+        ] {
+            assert_eq!(input_of(kind, &input), ToolInput::Generic, "{input}");
+        }
+    }
+}

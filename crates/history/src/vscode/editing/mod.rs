@@ -1,0 +1,159 @@
+//! Editing sessions: what the files of a session looked like before, between and after its requests.
+//!
+//! VS Code has kept them in three ways: snapshots for each request (version 1), snapshots for each stop inside a request
+//! (version 2 until September 2025), and a timeline of operations (version 2 since). Contents that are not written in
+//! `state.json` itself lie in `contents/`, named by the beginning of their hash.
+
+mod snapshots;
+mod text;
+mod timeline;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::uri::{place_of, same_uri};
+use crate::error::HistoryError;
+use crate::files;
+use crate::json::lenient;
+use crate::limits::{MAX_EDITING_STATE, MAX_SMALL_FILE};
+use crate::normal::Place;
+use snapshots::Snapshots;
+pub use text::apply_changes;
+use timeline::Timeline;
+
+/// Which of the three ways it is kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// Snapshots for each request.
+    Requests,
+    /// Snapshots for each stop of each request.
+    Stops,
+    Timeline,
+}
+
+/// When a file is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before anything was edited.
+    Start,
+    /// When a request began; with a stop, when that was made inside it.
+    At { request: String, stop: Option<String> },
+    /// When a request was over.
+    After { request: String },
+    /// As the session was last left.
+    Now,
+}
+
+/// What is known of a file at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileAt {
+    Text(String),
+    /// It was not there.
+    Absent,
+    /// The store does not tell: the file was never touched, the moment is not known, or a content is missing.
+    Unknown,
+}
+
+/// An editing session.
+#[derive(Clone, Debug)]
+pub struct EditingSession {
+    pub generation: Generation,
+    folder: PathBuf,
+    /// Hashes of what files held before anything was edited, by URI.
+    initial: BTreeMap<String, String>,
+    history: History,
+    /// Every file that was touched, in the order of their URIs.
+    places: BTreeMap<String, Place>,
+}
+
+#[derive(Clone, Debug)]
+enum History {
+    Snapshots(Snapshots),
+    Timeline(Timeline),
+}
+
+/// Reads an editing session from its folder.
+pub fn read(folder: &Path) -> Result<EditingSession, HistoryError> {
+    let path = folder.join("state.json");
+    let json = files::read(&path, MAX_EDITING_STATE)?;
+    of_json(&json, folder).map_err(|error| HistoryError::malformed(&path, error))
+}
+
+/// An editing session out of its `state.json`; contents are looked for in the folder.
+pub fn of_json(json: &[u8], folder: &Path) -> Result<EditingSession, serde_json::Error> {
+    let state = lenient::read::<Value>(json)?.value;
+    let mut places = BTreeMap::new();
+    let mut initial = BTreeMap::new();
+    for pair in list(&state, "initialFileContents") {
+        if let (Some(place), Some(hash)) = (pair.get(0).and_then(place_of), pair.get(1).and_then(Value::as_str)) {
+            initial.insert(note(&mut places, place), hash.to_owned());
+        }
+    }
+    let (generation, history) = match (state.get("timeline"), state.get("linearHistory")) {
+        (Some(timeline), _) => (Generation::Timeline, History::Timeline(Timeline::of(timeline, &mut places))),
+        (None, Some(items)) => {
+            let has_stops = items.as_array().is_some_and(|items| items.iter().any(|item| item.get("stops").is_some()));
+            let is_first = !has_stops && state.get("version").and_then(Value::as_u64) != Some(2);
+            let generation = if is_first { Generation::Requests } else { Generation::Stops };
+            (generation, History::Snapshots(Snapshots::of(&state, &mut places)))
+        }
+        // A state that VS Code left without a timeline has the newest snapshot alone.
+        (None, None) => (Generation::Timeline, History::Snapshots(Snapshots::of(&state, &mut places))),
+    };
+    Ok(EditingSession { generation, folder: folder.to_owned(), initial, history, places })
+}
+
+impl EditingSession {
+    /// Every file that was touched.
+    pub fn files(&self) -> impl Iterator<Item = &Place> {
+        self.places.values()
+    }
+
+    /// What a file held at a moment.
+    pub fn text_at(&self, uri: &str, moment: &Moment) -> FileAt {
+        let uri = same_uri(uri);
+        if *moment == Moment::Start
+            && let Some(hash) = self.initial.get(&uri)
+        {
+            return self.content(hash);
+        }
+        match &self.history {
+            History::Timeline(timeline) => {
+                timeline.text_at(&uri, moment, &|uri| self.initial.get(uri).map(|hash| self.content(hash)))
+            }
+            History::Snapshots(snapshots) => match snapshots.hash_at(&uri, moment) {
+                snapshots::Found::Hash(hash) => self.content(hash),
+                snapshots::Found::Deleted => FileAt::Absent,
+                snapshots::Found::NotYet => self.initial.get(&uri).map_or(FileAt::Unknown, |hash| self.content(hash)),
+                snapshots::Found::NoSuchMoment => FileAt::Unknown,
+            },
+        }
+    }
+
+    /// A content by its hash. Only what can be a hash is a name of a file here.
+    fn content(&self, hash: &str) -> FileAt {
+        // Files that were empty have no content of their own.
+        if hash.is_empty() || hash.len() > 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return FileAt::Unknown;
+        }
+        let path = self.folder.join("contents").join(hash);
+        files::read_text(&path, MAX_SMALL_FILE).map_or(FileAt::Unknown, FileAt::Text)
+    }
+}
+
+/// Remembers a file; gives the URI that it is compared by.
+fn note(places: &mut BTreeMap<String, Place>, place: Place) -> String {
+    let uri = same_uri(&place.uri);
+    places.entry(uri.clone()).or_insert(place);
+    uri
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}

@@ -1,0 +1,207 @@
+//! The timeline: every operation has an epoch, and a file's text at an epoch is what it was at the newest place where
+//! that is written down, with the operations since then applied.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::text::apply_changes;
+use super::{FileAt, Moment, list, note, text};
+use crate::limits::MAX_DEPTH;
+use crate::normal::{Place, TextChange};
+use crate::vscode::uri::{place_of, range_of};
+
+/// How many bytes are copied to tell one file's text: each operation copies it whole.
+const MAX_WORK: u64 = 2 * 1024 * 1024 * 1024;
+
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    checkpoints: Vec<Checkpoint>,
+    /// By epoch.
+    operations: Vec<Operation>,
+    baselines: Vec<Baseline>,
+    /// Where an undo has gone to; what lies behind it is not in effect.
+    current: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Checkpoint {
+    request: Option<String>,
+    stop: Option<String>,
+    epoch: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Operation {
+    uri: String,
+    epoch: u64,
+    action: Action,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Create(String),
+    Delete,
+    /// The file came from another name.
+    RenamedFrom(String),
+    /// The file went to another name.
+    RenamedAway,
+    Edit(Vec<TextChange>),
+    /// A cell of a notebook, or something newer: what it does to the text is not known.
+    Other,
+}
+
+#[derive(Clone, Debug)]
+struct Baseline {
+    uri: String,
+    epoch: u64,
+    content: String,
+}
+
+impl Timeline {
+    pub(super) fn of(timeline: &Value, places: &mut BTreeMap<String, Place>) -> Self {
+        let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
+        let checkpoints = list(timeline, "checkpoints").iter().map(|checkpoint| Checkpoint {
+            request: text(checkpoint, "requestId").map(str::to_owned),
+            stop: text(checkpoint, "undoStopId").map(str::to_owned),
+            epoch: number(checkpoint, "epoch").unwrap_or(0),
+        });
+        let baselines = list(timeline, "fileBaselines").iter().filter_map(|pair| {
+            let baseline = pair.get(1)?;
+            let content = text(baseline, "content")?.to_owned();
+            Some((place_of(baseline.get("uri")?)?, number(baseline, "epoch")?, content))
+        });
+        let mut read = Self {
+            checkpoints: checkpoints.collect(),
+            operations: Vec::new(),
+            baselines: Vec::new(),
+            current: number(timeline, "currentEpoch").unwrap_or(u64::MAX),
+        };
+        for (place, epoch, content) in baselines {
+            read.baselines.push(Baseline { uri: note(places, place), epoch, content });
+        }
+        for operation in list(timeline, "operations") {
+            let (Some(place), Some(epoch)) = (operation.get("uri").and_then(place_of), number(operation, "epoch"))
+            else {
+                continue;
+            };
+            read.operation(operation, epoch, place, places);
+        }
+        read.operations.sort_by_key(|operation| operation.epoch);
+        read
+    }
+
+    fn operation(&mut self, operation: &Value, epoch: u64, place: Place, places: &mut BTreeMap<String, Place>) {
+        let uri = note(places, place);
+        let action = match text(operation, "type") {
+            Some("create") => Action::Create(text(operation, "initialContent").unwrap_or_default().to_owned()),
+            Some("delete") => Action::Delete,
+            Some("rename") => {
+                let end = |key: &str| operation.get(key).and_then(place_of);
+                if let (Some(old), Some(new)) = (end("oldUri"), end("newUri")) {
+                    let (old, new) = (note(places, old), note(places, new));
+                    self.operations.push(Operation { uri: new, epoch, action: Action::RenamedFrom(old.clone()) });
+                    self.operations.push(Operation { uri: old, epoch, action: Action::RenamedAway });
+                }
+                return;
+            }
+            Some("textEdit") if operation.get("cellIndex").is_none_or(Value::is_null) => {
+                let changes: Option<Vec<TextChange>> = list(operation, "edits")
+                    .iter()
+                    .map(|edit| {
+                        Some(TextChange { range: range_of(edit.get("range")?)?, text: text(edit, "text")?.to_owned() })
+                    })
+                    .collect();
+                changes.map_or(Action::Other, Action::Edit)
+            }
+            _ => Action::Other,
+        };
+        self.operations.push(Operation { uri, epoch, action });
+    }
+
+    pub(super) fn text_at(&self, uri: &str, moment: &Moment, initial: &dyn Fn(&str) -> Option<FileAt>) -> FileAt {
+        match self.epoch_of(moment) {
+            Some(epoch) => self.text_before(uri, epoch, initial, 0),
+            None => FileAt::Unknown,
+        }
+    }
+
+    /// What was done before this epoch is what counts at a moment.
+    fn epoch_of(&self, moment: &Moment) -> Option<u64> {
+        match moment {
+            Moment::Start => Some(0),
+            Moment::Now => Some(self.current),
+            Moment::At { request, stop } => {
+                let is = |checkpoint: &&Checkpoint| {
+                    checkpoint.request.as_ref() == Some(request) && (stop.is_none() || checkpoint.stop == *stop)
+                };
+                self.checkpoints.iter().find(is).map(|checkpoint| checkpoint.epoch)
+            }
+            Moment::After { request } => {
+                let last =
+                    self.checkpoints.iter().rposition(|checkpoint| checkpoint.request.as_ref() == Some(request))?;
+                Some(self.checkpoints.get(last + 1).map_or(self.current, |next| next.epoch))
+            }
+        }
+    }
+
+    fn text_before(&self, uri: &str, epoch: u64, initial: &dyn Fn(&str) -> Option<FileAt>, depth: usize) -> FileAt {
+        // A chain of renames may not end; time goes down with each, so this is only for files that say nonsense.
+        if depth > MAX_DEPTH {
+            return FileAt::Unknown;
+        }
+        let earlier = || self.operations.iter().filter(|operation| operation.uri == uri && operation.epoch < epoch);
+        let begins = |operation: &&Operation| matches!(operation.action, Action::Create(_) | Action::RenamedFrom(_));
+        let baseline = self.baselines.iter().filter(|baseline| baseline.uri == uri && baseline.epoch <= epoch);
+        let baseline = baseline.max_by_key(|baseline| baseline.epoch);
+        let begun = earlier().rfind(begins);
+        let (mut file, from) = match (begun, baseline) {
+            (Some(begun), baseline) if baseline.is_none_or(|baseline| baseline.epoch <= begun.epoch) => {
+                let file = match &begun.action {
+                    Action::Create(content) => FileAt::Text(content.clone()),
+                    Action::RenamedFrom(old) => self.text_before(old, begun.epoch, initial, depth + 1),
+                    Action::Delete | Action::RenamedAway | Action::Edit(_) | Action::Other => FileAt::Unknown,
+                };
+                (file, begun.epoch + 1)
+            }
+            (_, Some(baseline)) => (FileAt::Text(baseline.content.clone()), baseline.epoch),
+            (_, None) => (self.untouched(uri, initial), 0),
+        };
+        let mut work = 0_u64;
+        for operation in earlier().filter(|operation| operation.epoch >= from) {
+            if let FileAt::Text(text) = &file {
+                work = work.saturating_add(text.len() as u64);
+            }
+            if work > MAX_WORK {
+                return FileAt::Unknown;
+            }
+            file = match (&operation.action, file) {
+                (Action::Create(content), _) => FileAt::Text(content.clone()),
+                (Action::Delete | Action::RenamedAway, _) => FileAt::Absent,
+                (Action::Edit(changes), FileAt::Text(text)) => FileAt::Text(apply_changes(&text, changes)),
+                (Action::RenamedFrom(_), file) => file,
+                (Action::Edit(_) | Action::Other, _) => FileAt::Unknown,
+            };
+        }
+        file
+    }
+
+    /// A file before the session knew of it: as it was at its first sight.
+    fn untouched(&self, uri: &str, initial: &dyn Fn(&str) -> Option<FileAt>) -> FileAt {
+        if let Some(file) = initial(uri) {
+            return file;
+        }
+        let baseline =
+            self.baselines.iter().filter(|baseline| baseline.uri == uri).min_by_key(|baseline| baseline.epoch);
+        let first = self.operations.iter().find(|operation| operation.uri == uri);
+        match (first.map(|first| (&first.action, first.epoch)), baseline) {
+            (Some((Action::Create(_) | Action::RenamedFrom(_), epoch)), baseline)
+                if baseline.is_none_or(|baseline| baseline.epoch >= epoch) =>
+            {
+                FileAt::Absent
+            }
+            (_, Some(baseline)) => FileAt::Text(baseline.content.clone()),
+            (_, None) => FileAt::Unknown,
+        }
+    }
+}

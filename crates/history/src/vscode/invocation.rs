@@ -1,0 +1,215 @@
+//! Tool calls as the person was shown them: `toolInvocationSerialized`.
+
+use serde_json::Value;
+
+use super::uri::place_of;
+use super::words;
+use crate::json::{Members, text_of};
+use crate::normal::{Approval, CallState, ForeignToolCall, ForeignToolKind, ToolInput, ToolOutput};
+use crate::tools;
+
+/// A call. What belongs to it and not to the person's view is found among the rounds later.
+pub(crate) fn call_of(mut members: Members) -> ForeignToolCall {
+    let mut call = ForeignToolCall {
+        id: members.string("toolCallId").unwrap_or_default(),
+        intention: words::message(&mut members, "invocationMessage"),
+        summary: words::message(&mut members, "pastTenseMessage"),
+        approval: approval_of(members.any("isConfirmed")),
+        ..ForeignToolCall::default()
+    };
+    let is_complete = members.flag("isComplete");
+    if let Some(tool) = members.string("toolId") {
+        call.kind = tools::kind_of(&tool);
+        call.name = tools::model_name(&tool);
+        call.shown_name = Some(tool);
+    }
+    if let Some(mut source) = members.object("source") {
+        call.provider = source.string("label").or_else(|| source.string("type"));
+        source.forget(&["type"]);
+        members.keep("source", source);
+    }
+    let mut failed = false;
+    if let Some(details) = members.any("resultDetails") {
+        failed = result_details(&mut call, details, &mut members);
+    }
+    if let Some(mut data) = members.object("toolSpecificData") {
+        specific(&mut call, &mut data);
+        members.keep("toolSpecificData", data);
+    }
+    if call.name.is_empty() {
+        name_by_words(&mut call);
+    }
+    call.state = match (&call.approval, is_complete) {
+        (Approval::Denied | Approval::Skipped, _) => CallState::Refused,
+        (_, Some(true)) if failed || call.exit_code.is_some_and(|code| code != 0) => CallState::Failed,
+        (_, Some(true)) => CallState::Complete,
+        _ => CallState::Interrupted,
+    };
+    members.forget(&["kind"]);
+    call.raw = members.rest();
+    call
+}
+
+/// `isConfirmed`: a number with what belongs to it; before 1.104 a yes or no.
+pub fn approval_of(confirmed: Option<Value>) -> Approval {
+    match confirmed {
+        None => Approval::Unknown,
+        Some(Value::Bool(true)) => Approval::Person { button: None },
+        Some(Value::Bool(false)) => Approval::Denied,
+        Some(value) => {
+            let text = |key: &str| value.get(key).map(text_of);
+            match value.get("type").and_then(Value::as_u64) {
+                Some(0) => Approval::Denied,
+                Some(1) => Approval::NotNeeded { reason: text("reason") },
+                Some(2) => Approval::Setting { id: text("id") },
+                Some(3) => Approval::Remembered { scope: text("scope") },
+                Some(4) => Approval::Person { button: text("selectedButton") },
+                Some(5) => Approval::Skipped,
+                _ => Approval::Unknown,
+            }
+        }
+    }
+}
+
+/// Takes in what a call shows of its result; says whether it failed.
+fn result_details(call: &mut ForeignToolCall, details: Value, members: &mut Members) -> bool {
+    if let Value::Array(places) = &details {
+        call.places = places.iter().filter_map(place_of).collect();
+        if call.places.len() == places.len() {
+            return false;
+        }
+    }
+    let mut details = match Members::of(details) {
+        Ok(details) => details,
+        Err(other) => {
+            let mut kept = Members::default();
+            kept.insert("values", other);
+            members.keep("resultDetails", kept);
+            return false;
+        }
+    };
+    if let Some(input) = details.any("input") {
+        call.raw_input = Some(parsed(input));
+    }
+    let failed = details.flag("isError").unwrap_or(false);
+    let output = details.list("output");
+    if !output.is_empty() {
+        let texts: Vec<&str> = output.iter().filter_map(shown_text).collect();
+        call.output = Some(ToolOutput { text: texts.join("\n"), raw: Some(Value::Array(output)) });
+    }
+    members.keep("resultDetails", details);
+    failed
+}
+
+/// A piece of output that is text, and no bytes.
+fn shown_text(piece: &Value) -> Option<&str> {
+    let is_bytes = piece.get("isText").and_then(Value::as_bool) == Some(false);
+    piece.as_str().or_else(|| piece.get("value")?.as_str()).filter(|_| !is_bytes)
+}
+
+/// What a kind of tool says beyond what all of them say. What is taken is understood, the rest stays.
+fn specific(call: &mut ForeignToolCall, data: &mut Members) {
+    let kind = data.peek("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match kind.as_str() {
+        "terminal" => terminal(call, data),
+        "input" => {
+            if let Some(input) = data.any("rawInput") {
+                let input = parsed(input);
+                call.input = tools::input_of(call.kind, &input);
+                call.raw_input = Some(input);
+            }
+        }
+        "todoList" => {
+            call.input = ToolInput::Todos(tools::todo_items(&data.list("todoList")));
+            known(call, ForeignToolKind::Todo);
+        }
+        "subagent" => {
+            known(call, ForeignToolKind::Subagent);
+            call.input = ToolInput::Subagent {
+                agent: data.string("agentName"),
+                description: data.string("description"),
+                prompt: data.string("prompt").unwrap_or_default(),
+            };
+            if let Some(result) = data.any("result") {
+                call.output = Some(ToolOutput { text: text_of(&result), raw: None });
+            }
+        }
+        "simpleToolInvocation" => {
+            call.raw_input = data.any("input").map(parsed).or(call.raw_input.take());
+            if let Some(output) = data.any("output") {
+                call.output = Some(ToolOutput { text: text_of(&output), raw: None });
+            }
+        }
+        "resources" => call.places = data.list("values").iter().filter_map(place_of).collect(),
+        // Searches, extensions, pull requests and confirmations: kept as they are, and shown by the call's own words.
+        _ => return,
+    }
+    data.forget(&["kind"]);
+}
+
+fn terminal(call: &mut ForeignToolCall, data: &mut Members) {
+    known(call, ForeignToolKind::Shell);
+    let mut line = data.object("commandLine").unwrap_or_default();
+    // What a person, or else the tool, made of the model's command is what ran.
+    let edited = line.string("userEdited").or_else(|| line.string("toolEdited"));
+    let command = match edited {
+        Some(command) => Some(command),
+        None => line.string("original").or_else(|| data.string("command")),
+    };
+    data.keep("commandLine", line);
+    if let Some(command) = command {
+        call.input = ToolInput::Command {
+            command,
+            folder: data.any("cwd").and_then(|folder| place_of(&folder)).map(|place| place.shown().to_owned()),
+            language: data.string("language"),
+            background: data.flag("isBackground").unwrap_or(false),
+        };
+    }
+    if let Some(mut output) = data.object("terminalCommandOutput") {
+        call.output = output.string("text").map(|text| ToolOutput { text, raw: None });
+        data.keep("terminalCommandOutput", output);
+    }
+    if let Some(mut state) = data.object("terminalCommandState") {
+        call.exit_code = state.signed("exitCode");
+        data.keep("terminalCommandState", state);
+    }
+}
+
+/// The data says what the tool is where its name does not.
+fn known(call: &mut ForeignToolCall, kind: ForeignToolKind) {
+    if call.kind == ForeignToolKind::Other {
+        call.kind = kind;
+    }
+}
+
+/// Sessions of mid-2025 do not say which tool was called. The words that the person was shown do, more or less.
+fn name_by_words(call: &mut ForeignToolCall) {
+    let words = call.summary.as_deref().or(call.intention.as_deref()).unwrap_or_default();
+    if let Some(title) = words.strip_prefix("Using \"").and_then(|rest| rest.split('"').next()) {
+        (call.name, call.kind) = match title {
+            "Edit File" => ("insert_edit_into_file".to_owned(), ForeignToolKind::Edit),
+            "Run in Terminal" => ("run_in_terminal".to_owned(), ForeignToolKind::Shell),
+            _ => (title.to_owned(), call.kind),
+        };
+        return;
+    }
+    let kind = match words.split(' ').next() {
+        Some("Searched" | "Searching") => ForeignToolKind::Search,
+        Some("Read" | "Reading") => ForeignToolKind::Read,
+        Some("Created" | "Edited" | "Creating" | "Editing") => ForeignToolKind::Edit,
+        _ => ForeignToolKind::Other,
+    };
+    known(call, kind);
+    call.name = "unnamed".to_owned();
+}
+
+/// JSON in text is JSON; text that is none stays text.
+pub(crate) fn parsed(value: Value) -> Value {
+    match &value {
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(parsed @ (Value::Object(_) | Value::Array(_))) => parsed,
+            _ => value,
+        },
+        _ => value,
+    }
+}

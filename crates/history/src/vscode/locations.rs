@@ -1,0 +1,71 @@
+//! Where VS Code and its relatives keep a person's data.
+
+use crate::normal::Source;
+use crate::platform::{Environment, Platform, below, set};
+use crate::reader::Root;
+
+/// The programs that are built from VS Code, as they name their folders.
+const PRODUCTS: &[&str] = &["Code", "Code - Insiders", "Code - Exploration", "VSCodium", "Cursor", "Positron"];
+/// The folders of servers, below the home folder and in two places where containers have them.
+const SERVERS: &[&str] = &[".vscode-server", ".vscode-server-insiders", ".vscode-remote"];
+const CONTAINERS: &[&str] = &["/tmp/.vscode-server", "/workspace/.vscode-server"];
+
+/// Every folder in which sessions may lie; most will not be there.
+pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
+    let home = environment.home.as_str();
+    let config = match platform {
+        Platform::Linux => set(environment.config_home.as_ref())
+            .map_or_else(|| below(platform, home, &[".config"]), |folder| folder.into()),
+        Platform::MacOs => below(platform, home, &["Library", "Application Support"]),
+        Platform::Windows => set(environment.app_data.as_ref())
+            .map_or_else(|| below(platform, home, &["AppData", "Roaming"]), |folder| folder.into()),
+    };
+    let config = config.to_string_lossy();
+    let root = |product: &str, folder| Root { source: Source::VsCode, product: product.to_owned(), folder };
+    let mut roots: Vec<Root> =
+        PRODUCTS.iter().map(|product| root(product, below(platform, &config, &[product, "User"]))).collect();
+    for server in SERVERS {
+        roots.push(root(&server[1..], below(platform, home, &[server, "data", "User"])));
+    }
+    if platform == Platform::Linux {
+        for container in CONTAINERS {
+            roots.push(root("vscode-server", below(platform, container, &["data", "User"])));
+        }
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(platform: Platform, environment: &Environment) -> Vec<String> {
+        locations(platform, environment).iter().map(|root| root.folder.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn every_product_is_looked_for_where_each_platform_has_it() {
+        let home = |home: &str| Environment { home: home.into(), ..Environment::default() };
+        let linux = folders(Platform::Linux, &home("/home/me"));
+        for folder in [
+            "/home/me/.config/Code/User",
+            "/home/me/.config/Code - Insiders/User",
+            "/home/me/.config/VSCodium/User",
+            "/home/me/.config/Cursor/User",
+            "/home/me/.vscode-server/data/User",
+            "/home/me/.vscode-server-insiders/data/User",
+        ] {
+            assert!(linux.iter().any(|known| known == folder), "{folder}");
+        }
+        let elsewhere = Environment { config_home: Some("/cfg".into()), ..home("/home/me") };
+        assert_eq!(folders(Platform::Linux, &elsewhere)[0], "/cfg/Code/User");
+        let mac = folders(Platform::MacOs, &home("/Users/me"));
+        assert_eq!(mac[0], "/Users/me/Library/Application Support/Code/User");
+        let windows = Environment { app_data: Some("C:\\Users\\me\\AppData\\Roaming".into()), ..home("C:\\Users\\me") };
+        assert_eq!(folders(Platform::Windows, &windows)[4], "C:\\Users\\me\\AppData\\Roaming\\Cursor\\User");
+        assert_eq!(
+            folders(Platform::Windows, &home("C:\\Users\\me"))[0],
+            "C:\\Users\\me\\AppData\\Roaming\\Code\\User"
+        );
+    }
+}

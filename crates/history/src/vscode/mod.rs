@@ -1,0 +1,132 @@
+//! VS Code's Copilot Chat, and the programs that are built from VS Code.
+//!
+//! A session is a file of one of two forms: a flat object (`flat`), or since 1.109 a log of what changed in it
+//! ([`replay`]). Both come to the same requests (`request`), each of which is a turn with parts (`parts`). What was edited
+//! lies beside them ([`editing`]).
+
+mod attachments;
+pub mod editing;
+mod find;
+mod flat;
+pub mod index;
+mod invocation;
+mod locations;
+mod log;
+mod pairing;
+mod parts;
+mod rendered;
+mod request;
+mod results;
+mod session;
+mod uri;
+mod words;
+mod workspace;
+
+pub use find::{editing_folder, sessions, workspaces};
+pub use invocation::approval_of;
+pub use locations::locations;
+pub use log::{Replayed, replay};
+pub use request::details_of;
+pub use results::flattened;
+pub use uri::place_of_uri;
+pub use workspace::{WorkspaceFolder, workspace_of};
+
+use std::io::BufReader;
+
+use grove_core::Extra;
+use serde_json::Value;
+
+use crate::damage::Mark;
+use crate::error::HistoryError;
+use crate::files;
+use crate::normal::{ForeignSession, ForeignTurn, Source};
+use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
+use session::Assembly;
+
+/// The reader of VS Code's sessions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VsCode;
+
+impl Reader for VsCode {
+    fn source(&self) -> Source {
+        Source::VsCode
+    }
+
+    fn find(&self, root: &Root, hints: Hints) -> Finding {
+        find::find(root, hints)
+    }
+
+    /// Neither form can be read on from a bookmark: a later line may change any earlier request.
+    fn read(
+        &self,
+        located: &Located,
+        _: Option<&Bookmark>,
+        turns: &mut dyn FnMut(ForeignTurn),
+    ) -> Result<Reading, HistoryError> {
+        if located.source != Source::VsCode {
+            return Err(HistoryError::OtherSource { path: located.path.clone(), wanted: located.source });
+        }
+        let (file, _) = files::open(&located.path)?;
+        let mut assembly = Assembly::new(&located.id);
+        let source = BufReader::with_capacity(BUFFER, file);
+        let is_log = located.path.extension().is_some_and(|extension| extension == "jsonl");
+        let io = |error| HistoryError::io(&located.path, error);
+        if !is_log {
+            let root = flat::read(source, &mut assembly, turns).map_err(io)?;
+            return Ok(Reading { session: assembly.finish(root, located), bookmark: None });
+        }
+        let replayed = replay(source).map_err(io)?;
+        let lacks_start = replayed.state.is_none() || replayed.damage.marks.contains(&Mark::MissingStart);
+        let root = match &located.older {
+            // What came before the log is worth more than a log without its beginning.
+            Some(older) if lacks_start => {
+                assembly.session.damage = replayed.damage;
+                assembly.session.damage.mark(Mark::FromOlderFile);
+                let (file, _) = files::open(older)?;
+                let source = BufReader::with_capacity(BUFFER, file);
+                flat::read(source, &mut assembly, turns).map_err(|error| HistoryError::io(older, error))?
+            }
+            _ => requests(replayed, &mut assembly, turns),
+        };
+        Ok(Reading { session: assembly.finish(root, located), bookmark: None })
+    }
+}
+
+/// Reads a session that is at hand as a flat object.
+pub fn read_flat(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> std::io::Result<ForeignSession> {
+    let mut assembly = Assembly::new(id);
+    let root = flat::read(bytes, &mut assembly, turns)?;
+    Ok(assembly.finish(root, &Located::nowhere(Source::VsCode, id)))
+}
+
+/// Reads a session that is at hand as a log.
+pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> std::io::Result<ForeignSession> {
+    let mut assembly = Assembly::new(id);
+    let root = requests(replay(bytes)?, &mut assembly, turns);
+    Ok(assembly.finish(root, &Located::nowhere(Source::VsCode, id)))
+}
+
+/// The requests of a replayed log become turns; what stands beside them is given back.
+fn requests(replayed: Replayed, assembly: &mut Assembly, turns: &mut dyn FnMut(ForeignTurn)) -> Extra {
+    assembly.session.damage = replayed.damage;
+    let mut root = match replayed.state {
+        Some(Value::Object(root)) => root,
+        Some(other) => {
+            assembly.session.damage.mark(Mark::Damaged);
+            [("state".to_owned(), other)].into_iter().collect()
+        }
+        None => Extra::new(),
+    };
+    if let Some(Value::Array(requests)) = root.get_mut("requests") {
+        let requests = std::mem::take(requests);
+        // A hole is where a log without its beginning knows of no request.
+        for request in requests.into_iter().filter(|request| !request.is_null()) {
+            turns(assembly.turn(request));
+        }
+        root.shift_remove("requests");
+    }
+    root
+}
+
+/// How much of a file is read at once.
+const BUFFER: usize = 128 * 1024;

@@ -1,0 +1,100 @@
+//! Tool calls as the model made them, put together with those that the person was shown.
+//!
+//! VS Code keeps both and gives them different ids, so they are paired by order and by name, which differs in spelling.
+//! A call that was never shown becomes a part of its own behind the others.
+
+use serde_json::Value;
+
+use super::invocation::parsed;
+use super::results::output_of;
+use crate::json::Members;
+use crate::normal::{CallState, ForeignPart, ForeignToolCall, ToolInput};
+use crate::tools;
+
+/// How far ahead a call is looked for among those that were shown.
+const MAX_AHEAD: usize = 1_000;
+
+/// A call of a round.
+#[derive(Debug)]
+pub(crate) struct ModelCall {
+    pub id: String,
+    pub name: String,
+    pub arguments: Option<Value>,
+}
+
+impl ModelCall {
+    pub(super) fn of(value: Value) -> Option<Self> {
+        let mut members = Members::of(value).ok()?;
+        Some(Self {
+            id: members.string("id").unwrap_or_default(),
+            name: members.string("name")?,
+            arguments: members.any("arguments").map(parsed),
+        })
+    }
+}
+
+/// Puts calls and results into the parts. Results that belong to no call stay in `results`.
+pub(crate) fn pair(parts: &mut Vec<ForeignPart>, calls: Vec<ModelCall>, results: &mut Members) {
+    let mut shown: Vec<usize> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        if matches!(part, ForeignPart::ToolCall(_)) {
+            shown.push(at);
+        }
+    }
+    let mut next = 0;
+    for call in calls {
+        let found = shown[next..].iter().take(MAX_AHEAD).position(|at| match &parts[*at] {
+            ForeignPart::ToolCall(shown) => is_same(shown, &call),
+            _ => false,
+        });
+        let result = results.any(&call.id);
+        match found {
+            Some(found) => {
+                let at = shown[next + found];
+                next += found + 1;
+                if let ForeignPart::ToolCall(shown) = &mut parts[at] {
+                    complete(shown, call, result);
+                }
+            }
+            None => {
+                let mut unseen = ForeignToolCall { id: call.id.clone(), ..ForeignToolCall::default() };
+                complete(&mut unseen, call, result);
+                parts.push(ForeignPart::ToolCall(Box::new(unseen)));
+            }
+        }
+    }
+}
+
+fn is_same(shown: &ForeignToolCall, call: &ModelCall) -> bool {
+    if shown.model_id.is_some() {
+        return false;
+    }
+    if !shown.id.is_empty() && call.id.split("__vscode-").next() == Some(shown.id.as_str()) {
+        return true;
+    }
+    let kind = tools::kind_of(&call.name);
+    match &shown.shown_name {
+        Some(name) => tools::model_name(name) == tools::model_name(&call.name),
+        // It was named by its words, which tell the kind alone.
+        None => shown.kind == kind,
+    }
+}
+
+fn complete(shown: &mut ForeignToolCall, call: ModelCall, result: Option<Value>) {
+    shown.kind = tools::kind_of(&call.name);
+    shown.name = call.name;
+    shown.model_id = Some(call.id).filter(|id| *id != shown.id);
+    if let Some(arguments) = call.arguments {
+        if shown.input == ToolInput::Generic {
+            shown.input = tools::input_of(shown.kind, &arguments);
+        }
+        shown.raw_input = Some(arguments);
+    }
+    if let Some(result) = result {
+        // What the model was given is more than what the person was shown of it.
+        shown.output = Some(output_of(result));
+        if shown.state == CallState::Interrupted {
+            shown.state = CallState::Complete;
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! The parts of a response. Every kind that VS Code has written is known; any other is kept raw.
+
+use serde_json::Value;
+
+use super::invocation::call_of;
+use super::uri::{place_of, range_of};
+use super::words;
+use crate::json::{Members, message_of};
+use crate::normal::{ChangeKind, ForeignEdit, ForeignPart, ForeignTurn, Notice, Place, Question, TextChange};
+use crate::subagents::{Child, attach, chat_of};
+
+/// What a response came to.
+#[derive(Debug, Default)]
+pub(crate) struct Response {
+    pub parts: Vec<ForeignPart>,
+    /// What the text points at.
+    pub references: Vec<Place>,
+    /// The model that was chosen for the person.
+    pub chosen_model: Option<String>,
+}
+
+/// The parts of a response, with what subagents did put into their calls.
+pub(crate) fn response_of(values: Vec<Value>) -> Response {
+    let mut main = Vec::new();
+    let mut children: Vec<(String, Vec<Value>)> = Vec::new();
+    for value in values {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let owner = text("subAgentInvocationId").filter(|owner| text("toolCallId") != Some(owner)).map(str::to_owned);
+        let Some(owner) = owner else {
+            main.push(value);
+            continue;
+        };
+        match children.iter_mut().rev().take(MAX_AT_ONCE).find(|(call, _)| *call == owner) {
+            Some((_, parts)) => parts.push(value),
+            None => children.push((owner, vec![value])),
+        }
+    }
+    let mut response = flat(main);
+    let told: Vec<Child> = children
+        .into_iter()
+        .map(|(call, values)| {
+            let Response { parts, references, .. } = flat(values);
+            let turn = ForeignTurn { id: format!("{call}-turn"), parts, references, ..ForeignTurn::default() };
+            Child { chat: chat_of(&call, turn), call }
+        })
+        .collect();
+    attach(&mut response.parts, told);
+    response
+}
+
+/// How many subagents are looked back at for whom a part belongs to.
+const MAX_AT_ONCE: usize = 100;
+
+fn flat(values: Vec<Value>) -> Response {
+    let mut builder = Builder::default();
+    for value in values {
+        builder.add(value);
+    }
+    builder.response
+}
+
+#[derive(Debug, Default)]
+struct Builder {
+    response: Response,
+    /// The id of the newest thought, while nothing else has come.
+    thought: Option<Option<String>>,
+    /// Whether a code fence was taken off the text because an edit stands in it.
+    in_fence: bool,
+}
+
+impl Builder {
+    fn add(&mut self, value: Value) {
+        let thought = self.thought.take();
+        let mut members = match Members::of(value) {
+            Ok(members) => members,
+            // Responses of the first version are plain text.
+            Err(Value::String(text)) => return self.text(&text),
+            Err(other) => return self.push(ForeignPart::Raw(other)),
+        };
+        let kind = members.peek("kind").and_then(Value::as_str).map(str::to_owned);
+        let Some(kind) = kind else {
+            return self.unnamed(members);
+        };
+        match kind.as_str() {
+            "markdownContent" => match members.message("content").or_else(|| members.message("value")) {
+                Some(text) => self.text(&text),
+                None => self.push(ForeignPart::Raw(members.into_value())),
+            },
+            "markdownVuln" => {
+                let text = members.message("content").unwrap_or_default();
+                self.text(&text);
+                let found =
+                    members.peek("vulnerabilities").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+                if found {
+                    self.notice(&kind, String::new(), members);
+                }
+            }
+            "inlineReference" => self.inline(members),
+            "thinking" => self.think(members, thought),
+            "toolInvocationSerialized" | "toolInvocation" => {
+                self.push(ForeignPart::ToolCall(Box::new(call_of(members))));
+            }
+            "textEditGroup" | "notebookEditGroup" => self.edit_group(members),
+            "workspaceEdit" => self.workspace_edit(members),
+            "externalEdit" => self.external_edit(members),
+            "multiDiffData" => self.diffs(members),
+            "confirmation"
+            | "elicitation"
+            | "elicitationSerialized"
+            | "elicitation2"
+            | "questionCarousel"
+            | "planReview" => {
+                self.question(members);
+            }
+            "clearToPreviousToolInvocation" => {
+                self.clear_to_call();
+                let text = members.message("reason").unwrap_or_default();
+                self.notice(&kind, text, members);
+            }
+            "autoModeResolution" => {
+                self.response.chosen_model = members.string("resolvedModelName");
+                self.notice(&kind, String::new(), members);
+            }
+            "progressMessage"
+            | "progressTaskSerialized"
+            | "progressTask"
+            | "warning"
+            | "info"
+            | "systemNotification" => {
+                let text = words::message(&mut members, "content").or_else(|| members.message("message"));
+                self.notice(&kind, text.unwrap_or_default(), members);
+            }
+            "hook" => {
+                let text = members.message("systemMessage").or_else(|| members.message("stopReason"));
+                self.notice(&kind, text.unwrap_or_default(), members);
+            }
+            "pullRequest" => {
+                let text = members.message("title").unwrap_or_default();
+                self.notice(&kind, text, members);
+            }
+            "command" => {
+                let command = members.peek("command").and_then(|command| message_of(command.get("title")?));
+                self.notice(&kind, command.unwrap_or_default(), members);
+            }
+            "extensions" => {
+                let names = members.peek("extensions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let text = names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+                self.notice(&kind, text, members);
+            }
+            "treeData" => {
+                let text = members.peek("treeData").map(tree_text).unwrap_or_default();
+                self.notice(&kind, text, members);
+            }
+            // They steer the view, and say nothing.
+            "undoStop" | "codeblockUri" | "prepareToolInvocation" | "mcpServersStarting" | "disabledClaudeHooks" => {
+                // A fence belongs to the edit behind its file's name.
+                self.thought = thought;
+                self.notice(&kind, String::new(), members);
+            }
+            _ => self.push(ForeignPart::Raw(members.into_value())),
+        }
+    }
+
+    /// Markdown, or a file tree of the first versions.
+    fn unnamed(&mut self, mut members: Members) {
+        if let Some(text) = members.string("value") {
+            return self.text(&text);
+        }
+        if members.has("label") && (members.has("children") || members.has("uri")) {
+            let value = members.into_value();
+            let text = tree_text(&value);
+            let raw = value.as_object().cloned().unwrap_or_default();
+            return self.push(ForeignPart::Notice(Notice { kind: "treeData".into(), text, raw }));
+        }
+        self.push(ForeignPart::Raw(members.into_value()));
+    }
+
+    fn push(&mut self, part: ForeignPart) {
+        self.response.parts.push(part);
+    }
+
+    /// Text goes on where the text before it ended, over what only steers the view.
+    fn text(&mut self, mut text: &str) {
+        if std::mem::take(&mut self.in_fence) {
+            let rest = text.trim_start().trim_start_matches('`');
+            text = if text.trim_start().starts_with(FENCE) { rest } else { text };
+        }
+        if text.is_empty() {
+            return;
+        }
+        let open = self.response.parts.iter_mut().rev().find(|part| match part {
+            ForeignPart::Notice(notice) => !notice.text.is_empty(),
+            _ => true,
+        });
+        match open {
+            Some(ForeignPart::Text(before)) => before.push_str(text),
+            _ => self.push(ForeignPart::Text(text.to_owned())),
+        }
+    }
+
+    fn notice(&mut self, kind: &str, text: String, mut members: Members) {
+        members.forget(&["kind"]);
+        self.push(ForeignPart::Notice(Notice { kind: kind.to_owned(), text, raw: members.rest() }));
+    }
+
+    fn inline(&mut self, mut members: Members) {
+        let Some(target) = members.any("inlineReference") else {
+            return self.push(ForeignPart::Raw(members.into_value()));
+        };
+        let place = place_of(&target);
+        let said = members.string("name").or_else(|| Some(target.get("name")?.as_str()?.to_owned()));
+        let name = said.unwrap_or_else(|| place.as_ref().map(|place| place.name().to_owned()).unwrap_or_default());
+        if !name.is_empty() {
+            self.text(&format!("`{name}`"));
+        }
+        if let Some(place) = place {
+            self.refer(place);
+        }
+    }
+
+    fn refer(&mut self, place: Place) {
+        // One line may name a file many times; looking back a little finds those.
+        if !self.response.references.iter().rev().take(50).any(|known| *known == place) {
+            self.response.references.push(place);
+        }
+    }
+
+    /// Thoughts come in pieces; those of one thought are put together.
+    fn think(&mut self, mut members: Members, before: Option<Option<String>>) {
+        let id = members.string("id");
+        let more = match members.any("value") {
+            Some(Value::Array(pieces)) => pieces.iter().filter_map(Value::as_str).collect(),
+            Some(value) => message_of(&value).unwrap_or_default(),
+            None => String::new(),
+        };
+        let more_title = members.string("generatedTitle");
+        let more_ms = members.unsigned("reasoningDurationMs");
+        if before.is_some_and(|before| before == id || id.as_deref().is_none_or(str::is_empty))
+            && let Some(ForeignPart::Reasoning { text, title, duration_ms }) = self.response.parts.last_mut()
+        {
+            text.push_str(&more);
+            *title = title.take().or(more_title);
+            *duration_ms = duration_ms.or(more_ms);
+            self.thought = Some(id);
+        } else if !more.is_empty() || more_title.is_some() {
+            self.push(ForeignPart::Reasoning { text: more, title: more_title, duration_ms: more_ms });
+            self.thought = Some(id);
+        }
+    }
+
+    fn edit_group(&mut self, mut members: Members) {
+        let Some(place) = members.peek("uri").and_then(place_of) else {
+            return self.push(ForeignPart::Raw(members.into_value()));
+        };
+        members.forget(&["kind", "uri"]);
+        let groups = members.list("edits");
+        let mut changes = Vec::new();
+        let mut odd = Vec::new();
+        for edit in groups.into_iter().flat_map(|group| match group {
+            Value::Array(edits) => edits,
+            other => vec![other],
+        }) {
+            match change_of(&edit) {
+                Some(change) => changes.push(change),
+                None => odd.push(edit),
+            }
+        }
+        let mut raw = members.rest();
+        if !odd.is_empty() {
+            raw.insert("edits".to_owned(), Value::Array(odd));
+        }
+        self.edit(ForeignEdit { place, changes, raw, ..ForeignEdit::default() });
+    }
+
+    fn edit(&mut self, edit: ForeignEdit) {
+        self.open_fence();
+        self.push(ForeignPart::Edit(Box::new(edit)));
+    }
+
+    /// VS Code shows an edit inside a code block of the text: the fences around it are no part of what was said.
+    fn open_fence(&mut self) {
+        let text = self.response.parts.iter_mut().rev().find(|part| !matches!(part, ForeignPart::Notice(_)));
+        let Some(ForeignPart::Text(text)) = text else { return };
+        if !text.trim_end().ends_with(FENCE) {
+            return;
+        }
+        let before = text.trim_end().trim_end_matches('`');
+        if before.is_empty() || before.ends_with('\n') {
+            let length = before.trim_end().len();
+            text.truncate(length);
+            self.in_fence = true;
+        }
+    }
+
+    fn workspace_edit(&mut self, mut members: Members) {
+        for edit in members.list("edits") {
+            let (old, new) = (edit.get("oldResource").and_then(place_of), edit.get("newResource").and_then(place_of));
+            let (kind, place, from) = match (old, new) {
+                (Some(old), Some(new)) => (ChangeKind::Rename, new, Some(old)),
+                (Some(old), None) => (ChangeKind::Delete, old, None),
+                (None, Some(new)) => (ChangeKind::Create, new, None),
+                (None, None) => {
+                    self.push(ForeignPart::Raw(edit));
+                    continue;
+                }
+            };
+            self.edit(ForeignEdit { kind, place, from, ..ForeignEdit::default() });
+        }
+    }
+
+    fn external_edit(&mut self, mut members: Members) {
+        let Some(place) = members.any("uri").and_then(|uri| place_of(&uri)) else {
+            return self.push(ForeignPart::Raw(members.into_value()));
+        };
+        let kind = match members.string("editKind").as_deref() {
+            Some("create") => ChangeKind::Create,
+            Some("delete") => ChangeKind::Delete,
+            Some("rename") => ChangeKind::Rename,
+            _ => ChangeKind::Edit,
+        };
+        let from = members.any("originalUri").and_then(|uri| place_of(&uri));
+        let mut diff = members.object("diff").unwrap_or_default();
+        let (added, removed) = (diff.unsigned("added"), diff.unsigned("removed"));
+        members.forget(&["kind"]);
+        self.edit(ForeignEdit { kind, place, from, added, removed, raw: members.rest(), ..ForeignEdit::default() });
+    }
+
+    fn diffs(&mut self, mut members: Members) {
+        let mut data = members.object("multiDiffData").unwrap_or_default();
+        for resource in data.list("resources") {
+            let place = |key: &str| resource.get(key).and_then(place_of);
+            let number = |key: &str| resource.get(key).and_then(Value::as_u64);
+            let (old, new) = (place("originalUri"), place("modifiedUri"));
+            let kind = match (&old, &new) {
+                (None, Some(_)) => ChangeKind::Create,
+                (Some(_), None) => ChangeKind::Delete,
+                _ => ChangeKind::Edit,
+            };
+            let Some(shown) = place("goToFileUri").or(new).or(old) else { continue };
+            let (added, removed) = (number("added"), number("removed"));
+            self.edit(ForeignEdit { kind, place: shown, added, removed, ..ForeignEdit::default() });
+        }
+        let title = data.message("title").unwrap_or_default();
+        members.keep("multiDiffData", data);
+        self.notice("multiDiffData", title, members);
+    }
+
+    fn question(&mut self, mut members: Members) {
+        let title = words::message(&mut members, "title").unwrap_or_default();
+        let message = words::message(&mut members, "message").or_else(|| members.message("content"));
+        let message = message.unwrap_or_else(|| {
+            let questions = members.peek("questions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let told = questions.iter().filter_map(|question| {
+                message_of(
+                    question.get("message").or_else(|| question.get("title")).or_else(|| question.get("question"))?,
+                )
+            });
+            told.collect::<Vec<_>>().join("\n")
+        });
+        let answer = members.string("state").or_else(|| {
+            let used = members.peek("isUsed").and_then(Value::as_bool)?;
+            Some(if used { "answered" } else { "not answered" }.to_owned())
+        });
+        self.push(ForeignPart::Question(Question { title, message, answer, raw: members.rest() }));
+    }
+
+    /// What was said since the last tool call was taken back.
+    fn clear_to_call(&mut self) {
+        let from = self.response.parts.iter().rposition(|part| matches!(part, ForeignPart::ToolCall(_)));
+        let mut at = 0;
+        let keep = from.map_or(0, |from| from + 1);
+        self.response.parts.retain(|part| {
+            at += 1;
+            at <= keep || !matches!(part, ForeignPart::Text(_))
+        });
+    }
+}
+
+const FENCE: &str = "```";
+
+fn change_of(edit: &Value) -> Option<TextChange> {
+    Some(TextChange { range: edit.get("range").and_then(range_of)?, text: edit.get("text")?.as_str()?.to_owned() })
+}
+
+/// A file tree, one name a line.
+fn tree_text(tree: &Value) -> String {
+    let mut lines = Vec::new();
+    let mut open = vec![(tree, 0_usize)];
+    while let Some((node, depth)) = open.pop() {
+        if let Some(label) = node.get("label").and_then(Value::as_str) {
+            lines.push(format!("{}{label}", "  ".repeat(depth)));
+        }
+        if let Some(children) = node.get("children").and_then(Value::as_array) {
+            open.extend(children.iter().rev().map(|child| (child, depth + 1)));
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,98 @@
+//! `workspace.json`, and the folder that belongs to it: which folders a workspace is of.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::uri::{place_of, place_of_uri};
+use crate::error::HistoryError;
+use crate::files;
+use crate::limits::MAX_SMALL_FILE;
+use crate::normal::Workspace;
+
+/// A folder of `workspaceStorage`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkspaceFolder {
+    /// Its name, which VS Code makes of the folder's path and when it was made: it changes when that is moved.
+    pub hash: String,
+    pub folder: PathBuf,
+    /// Empty where `workspace.json` is missing: its sessions are there all the same.
+    pub workspace: Workspace,
+}
+
+/// What `workspace.json` says: one folder, a file that lists several, or the older form of that.
+pub fn workspace_of(json: &[u8]) -> Result<Workspace, serde_json::Error> {
+    let value: Value = serde_json::from_slice(json)?;
+    let mut workspace = Workspace::default();
+    if let Some(folder) = value.get("folder").and_then(place_of) {
+        workspace.folders.push(folder);
+    }
+    workspace.file = ["workspace", "configuration"].iter().find_map(|key| place_of(value.get(key)?));
+    Ok(workspace)
+}
+
+/// The folders that `cacheKey` names: URIs, joined by commas. A comma in a path is escaped, or followed by no scheme.
+pub(crate) fn workspace_of_cache_key(key: &str) -> Workspace {
+    let mut uris: Vec<String> = Vec::new();
+    for piece in key.split(',') {
+        match uris.last_mut() {
+            Some(last) if !piece.contains("://") => {
+                last.push(',');
+                last.push_str(piece);
+            }
+            _ if piece.contains("://") => uris.push(piece.trim().to_owned()),
+            _ => {}
+        }
+    }
+    Workspace { folders: uris.iter().map(|uri| place_of_uri(uri)).collect(), ..Workspace::default() }
+}
+
+/// Reads a folder of `workspaceStorage`. A `workspace.json` that is missing says nothing; a bad one is a problem that
+/// hides no session.
+pub(crate) fn read(folder: &Path, problems: &mut Vec<HistoryError>) -> Workspace {
+    let path = folder.join("workspace.json");
+    if !path.exists() {
+        return Workspace::default();
+    }
+    let json = files::read(&path, MAX_SMALL_FILE);
+    let read = json.and_then(|json| workspace_of(&json).map_err(|error| HistoryError::malformed(&path, error)));
+    read.unwrap_or_else(|error| {
+        problems.push(error);
+        Workspace::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspace_json_is_read_in_each_of_its_forms() {
+        let shown = |json: &str| {
+            let workspace = workspace_of(json.as_bytes()).unwrap();
+            let folders: Vec<String> = workspace.folders.iter().map(|place| place.shown().to_owned()).collect();
+            (folders.join(" "), workspace.file.map(|file| file.shown().to_owned()))
+        };
+        assert_eq!(shown(r#"{"folder":"file:///home/me/my%20app"}"#), ("/home/me/my app".into(), None));
+        assert_eq!(
+            shown(r#"{"workspace":"file:///w/all.code-workspace"}"#),
+            (String::new(), Some("/w/all.code-workspace".into()))
+        );
+        let old = r#"{"configuration":{"$mid":1,"path":"/w/all.code-workspace","scheme":"file"}}"#;
+        assert_eq!(shown(old), (String::new(), Some("/w/all.code-workspace".into())));
+        assert_eq!(shown("{}"), (String::new(), None));
+        assert!(workspace_of(b"{").is_err());
+    }
+
+    #[test]
+    fn a_cache_key_names_one_or_more_folders() {
+        let paths = |key: &str| {
+            let places = workspace_of_cache_key(key).folders;
+            places.iter().map(|place| place.shown().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(paths("file:///a/b"), ["/a/b"]);
+        assert_eq!(paths("file:///a/b,file:///c%20d"), ["/a/b", "/c d"]);
+        assert_eq!(paths("file:///a,b/c,file:///d"), ["/a,b/c", "/d"]);
+        assert!(paths("no-uri").is_empty() && paths("").is_empty());
+    }
+}

@@ -1,0 +1,309 @@
+//! The catalog: what it holds is what lies on the disk, and only what changed is read.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use grove_core::Timestamp;
+use grove_history::catalog::{Catalog, CatalogError, Filter, Keep, Phase, Scan, ScanReport, check};
+use grove_history::{Mark, Root, Source};
+
+use crate::support::Store;
+
+const HASH: &str = "0123456789abcdef0123456789abcdef";
+
+/// A home with stores of two tools, and a catalog beside it.
+struct Home {
+    store: Store,
+    data: Store,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { store: Store::new(), data: Store::new() }
+    }
+
+    fn roots(&self) -> Vec<Root> {
+        let root = |source, product: &str, folder: &str| Root {
+            source,
+            product: product.to_owned(),
+            folder: self.store.path().join(folder),
+        };
+        vec![root(Source::VsCode, "Code", "Code/User"), root(Source::CopilotCli, "Copilot CLI", "session-state")]
+    }
+
+    fn catalog(&self) -> Catalog {
+        Catalog::open(&self.database()).unwrap()
+    }
+
+    fn database(&self) -> PathBuf {
+        self.data.path().join("history.db")
+    }
+
+    fn scan(&self, catalog: &Catalog) -> ScanReport {
+        catalog.scan(&Scan { roots: self.roots(), keep: None }, &mut |_| {}).unwrap()
+    }
+
+    fn chat(&self, id: &str, said: &[&str]) -> PathBuf {
+        let requests = said.iter().enumerate().map(|(at, said)| {
+            serde_json::json!({"requestId": format!("r{at}"), "message": {"text": said}, "response": [{"value": "ok"}],
+                "timestamp": 1_000 + at, "modelId": "copilot/gpt-5", "modelState": {"value": 1}})
+        });
+        let session = serde_json::json!({"version": 3, "sessionId": id, "requests": requests.collect::<Vec<_>>(),
+            "creationDate": 1_000, "lastMessageDate": 2_000 + said.len()});
+        self.store.put(&format!("Code/User/workspaceStorage/{HASH}/chatSessions/{id}.json"), session.to_string())
+    }
+
+    fn cli(&self, id: &str, said: &[&str]) -> PathBuf {
+        let mut log = format!(
+            "{{\"id\":\"e0\",\"type\":\"session.start\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"parentId\":null,\
+             \"data\":{{\"sessionId\":\"{id}\",\"version\":1,\"startTime\":\"2026-01-01T00:00:00Z\"}}}}\n"
+        );
+        said.iter().enumerate().for_each(|(at, said)| log.push_str(&line(at, said)));
+        self.store.put(&format!("session-state/{id}/events.jsonl"), log)
+    }
+}
+
+fn line(at: usize, said: &str) -> String {
+    format!(
+        "{{\"id\":\"u{at}\",\"type\":\"user.message\",\"timestamp\":\"2026-01-01T00:{at:02}:00Z\",\"parentId\":null,\
+         \"data\":{{\"content\":\"{said}\"}}}}\n"
+    )
+}
+
+fn append(path: &Path, text: &str) {
+    let mut whole = fs::read(path).unwrap();
+    whole.extend_from_slice(text.as_bytes());
+    // Written in place, so that the file stays the same one.
+    fs::write(path, whole).unwrap();
+}
+
+fn ids(catalog: &Catalog, filter: &Filter) -> Vec<String> {
+    catalog.list(filter, None, 100).unwrap().entries.into_iter().map(|entry| entry.session.source_id).collect()
+}
+
+#[test]
+fn a_scan_finds_every_session_of_every_root_and_tells_how_far_it_is() {
+    let home = Home::new();
+    home.chat("one", &["first"]);
+    home.cli("two", &["hello", "again"]);
+    let catalog = home.catalog();
+    let mut told = Vec::new();
+    let report = catalog.scan(&Scan { roots: home.roots(), keep: None }, &mut |progress| told.push(progress)).unwrap();
+    assert_eq!((report.sessions, report.read, report.removed), (2, 2, 0), "{report:?}");
+    assert_eq!(told.first().map(|it| it.phase), Some(Phase::Looking));
+    assert_eq!(told.last().map(|it| (it.phase, it.read, it.of)), Some((Phase::Done, 2, 2)));
+    let entry = catalog.get("two").unwrap().unwrap();
+    assert_eq!((entry.id.as_str(), entry.session.turns), ("copilot-cli.two", 2));
+    assert_eq!(catalog.get("vs-code.one").unwrap().unwrap().session.models, ["gpt-5"]);
+    assert_eq!(catalog.get("three").unwrap(), None);
+}
+
+#[test]
+fn what_has_not_changed_is_not_opened_again() {
+    let home = Home::new();
+    let path = home.chat("one", &["first"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    assert_eq!(home.scan(&catalog).read, 0);
+    // A catalog that is opened anew knows what the one before knew.
+    drop(catalog);
+    let catalog = home.catalog();
+    assert_eq!(home.scan(&catalog).read, 0);
+    home.chat("one", &["first", "second"]);
+    assert_eq!(home.scan(&catalog).read, 1);
+    assert_eq!(catalog.get("one").unwrap().unwrap().session.turns, 2);
+    fs::remove_file(path).unwrap();
+    assert_eq!((home.scan(&catalog).removed, catalog.len().unwrap()), (1, 0));
+}
+
+#[test]
+fn a_file_that_has_grown_is_read_on_and_comes_to_the_same_as_read_anew() {
+    let home = Home::new();
+    let path = home.cli("two", &["one", "two", "three"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    append(&path, &line(7, "four"));
+    let report = home.scan(&catalog);
+    assert_eq!((report.read, report.continued), (1, 1), "{report:?}");
+    let grown = catalog.get("two").unwrap().unwrap();
+    catalog.clear().unwrap();
+    assert_eq!(home.scan(&catalog).continued, 0);
+    assert_eq!(catalog.get("two").unwrap().unwrap(), grown);
+    assert_eq!(grown.session.turns, 4);
+    // One that was written anew under the same name is not read on.
+    fs::remove_file(&path).unwrap();
+    home.cli("two", &["another"]);
+    home.scan(&catalog);
+    assert_eq!(catalog.get("two").unwrap().unwrap().session.turns, 1);
+}
+
+#[test]
+fn a_damaged_catalog_or_one_of_another_version_is_made_anew() {
+    let home = Home::new();
+    home.chat("one", &["first"]);
+    fs::write(home.database(), "this is no database, however long it may be").unwrap();
+    let catalog = home.catalog();
+    assert_eq!(home.scan(&catalog).sessions, 1);
+    drop(catalog);
+    let other = rusqlite::Connection::open(home.database()).unwrap();
+    other.pragma_update(None, "user_version", 99).unwrap();
+    drop(other);
+    let catalog = home.catalog();
+    assert!(catalog.is_empty().unwrap());
+    assert_eq!(home.scan(&catalog).sessions, 1);
+    // Damage that shows only later is found by the next scan.
+    let other = rusqlite::Connection::open(home.database()).unwrap();
+    other.execute_batch("DROP TABLE session").unwrap();
+    drop(other);
+    assert_eq!(home.scan(&catalog).sessions, 1);
+}
+
+#[test]
+fn lists_give_the_newest_first_page_by_page_and_only_what_is_wanted() {
+    let home = Home::new();
+    for at in 0..5 {
+        let said: Vec<String> = (0..=at).map(|turn| format!("Message {turn} of Session {at}")).collect();
+        home.chat(&format!("s{at}"), &said.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    home.cli("cli", &["Fix the ÜBER bug"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let all = ids(&catalog, &Filter::default());
+    assert_eq!(all, ["cli", "s4", "s3", "s2", "s1", "s0"]);
+    let mut paged = Vec::new();
+    let mut after = None;
+    loop {
+        let page = catalog.list(&Filter::default(), after.as_ref(), 4).unwrap();
+        paged.extend(page.entries.into_iter().map(|entry| entry.session.source_id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, all);
+    let only = |filter: Filter| ids(&catalog, &filter);
+    assert_eq!(only(Filter { source: Some("copilot-cli".into()), ..Filter::default() }), ["cli"]);
+    assert_eq!(only(Filter { text: Some("über".into()), ..Filter::default() }), ["cli"]);
+    assert_eq!(only(Filter { since: Some(Timestamp(2_004)), ..Filter::default() }), ["cli", "s4", "s3"]);
+    assert!(matches!(grove_history::catalog::Cursor::parse("nonsense"), Err(CatalogError::BadCursor(_))));
+}
+
+#[test]
+fn a_session_is_found_by_the_catalogs_name_its_own_and_what_its_agent_calls_it() {
+    let home = Home::new();
+    let request = serde_json::json!({"requestId": "r", "message": {"text": "x"}, "response": [],
+        "result": {"metadata": {"sessionId": "agents-name"}}});
+    let session = serde_json::json!({"version": 3, "sessionId": "one", "requests": [request]});
+    home.store.put(&format!("Code/User/workspaceStorage/{HASH}/chatSessions/one.json"), session.to_string());
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    for name in ["vs-code.one", "one", "agents-name"] {
+        assert_eq!(catalog.get(name).unwrap().map(|entry| entry.id).as_deref(), Some("vs-code.one"), "{name}");
+    }
+    assert_eq!(catalog.named("one").unwrap(), None);
+}
+
+#[test]
+fn two_files_of_one_session_are_both_shown_under_names_of_their_own() {
+    let home = Home::new();
+    home.chat("one", &["first"]);
+    let text = fs::read(home.store.path().join(format!("Code/User/workspaceStorage/{HASH}/chatSessions/one.json")));
+    home.store.put("Code/User/workspaceStorage/ffffffffffffffffffffffffffffffff/chatSessions/one.json", text.unwrap());
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let entries = catalog.list(&Filter::default(), None, 10).unwrap().entries;
+    let names: BTreeSet<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(names, BTreeSet::from(["vs-code.one", "vs-code.one.2"]));
+}
+
+#[test]
+fn a_torn_file_is_listed_with_its_mark_and_the_doctor_tells() {
+    let home = Home::new();
+    let path = home.cli("two", &["one"]);
+    append(&path, "{\"id\":\"x\",\"type\":\"user.mess");
+    home.chat("whole", &["fine"]);
+    home.store.put("session-state/nested/deeper/stray.jsonl", "{}");
+    let catalog = home.catalog();
+    assert_eq!(home.scan(&catalog).recovered, 1);
+    let entry = catalog.get("two").unwrap().unwrap();
+    assert_eq!(entry.session.damage.marks, [Mark::TornTail]);
+    let checkup = check(&catalog, &home.roots()).unwrap();
+    assert_eq!((checkup.files, checkup.shown, checkup.damaged.len(), checkup.unknown.len()), (3, 2, 1, 1));
+    assert_eq!(checkup.damaged[0].path, path);
+    assert!(checkup.unknown[0].path.ends_with("stray.jsonl") && !checkup.is_well());
+}
+
+#[test]
+fn a_moved_folder_is_found_again_by_its_repository() {
+    let home = Home::new();
+    let git = |folder: &str| {
+        home.data
+            .put(&format!("{folder}/.git/config"), "[remote \"origin\"]\nurl = https://example.org/acme/site.git\n");
+        home.data.put(&format!("{folder}/.git/HEAD"), "ref: refs/heads/main\n");
+        home.data.path().join(folder)
+    };
+    let worked = |hash: &str, id: &str, folder: &Path| {
+        let path = home.chat(id, &["x"]);
+        let storage = home.store.path().join("Code/User/workspaceStorage").join(hash);
+        fs::create_dir_all(storage.join("chatSessions")).unwrap();
+        fs::rename(path, storage.join(format!("chatSessions/{id}.json"))).unwrap();
+        let json = serde_json::json!({"folder": format!("file://{}", folder.display())});
+        fs::write(storage.join("workspace.json"), json.to_string()).unwrap();
+    };
+    let old = git("old");
+    worked(HASH, "before", &old);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let shown = |id: &str| catalog.get(id).unwrap().unwrap();
+    assert_eq!(shown("before").repository.as_deref(), Some("acme/site"));
+    assert_eq!(shown("before").folder, Some(old.display().to_string()));
+    let new = home.data.path().join("new");
+    fs::rename(&old, &new).unwrap();
+    assert_eq!(home.scan(&catalog).moved, 0, "nobody has worked in the new place yet");
+    worked("ffffffffffffffffffffffffffffffff", "after", &new);
+    assert_eq!(home.scan(&catalog).moved, 1);
+    assert_eq!(shown("before").folder, Some(new.display().to_string()));
+    let filter = |repository: &str| Filter { repository: Some(repository.to_owned()), ..Filter::default() };
+    for spelled in ["acme/site", "site", "git@example.org:Acme/Site.git", &new.display().to_string()] {
+        assert_eq!(ids(&catalog, &filter(spelled)).len(), 2, "{spelled}");
+    }
+    assert_eq!(ids(&catalog, &filter("acme/sit_")).len(), 0);
+}
+
+#[test]
+fn copies_stand_in_for_files_that_are_gone_also_in_a_catalog_made_anew() {
+    let home = Home::new();
+    let copies = home.data.path().join("kept");
+    let path = home.cli("two", &["one", "two"]);
+    // As a scan leaves it, once the tool's time for it has nearly passed.
+    let folder = copies.join("copilot-cli/0011223344556677");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(&path, folder.join("events.jsonl")).unwrap();
+    fs::write(folder.join("origin"), path.display().to_string()).unwrap();
+    let scan = Scan { roots: home.roots(), keep: Some(Keep { folder: copies, now: None }) };
+    let catalog = home.catalog();
+    let run = || catalog.scan(&scan, &mut |_| {}).unwrap();
+    assert_eq!((run().gone, catalog.len().unwrap()), (0, 1), "the file is there");
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    for _ in 0..2 {
+        let report = run();
+        assert_eq!((report.gone, report.sessions), (1, 1));
+        let page = catalog.list(&Filter::default(), None, 10).unwrap();
+        assert_eq!(page.entries[0].kept_from.as_deref(), Some(path.as_path()));
+        assert_eq!(page.entries[0].session.turns, 2);
+        catalog.clear().unwrap();
+    }
+}
+
+#[test]
+fn a_scan_writes_nothing_into_a_foreign_store() {
+    let home = Home::new();
+    home.chat("one", &["first"]);
+    home.cli("two", &["hello"]);
+    let before = crate::support::everything(home.store.path());
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    check(&catalog, &home.roots()).unwrap();
+    assert_eq!(crate::support::everything(home.store.path()), before);
+}

@@ -1,0 +1,160 @@
+//! What files held before, between and after the requests of a session, in all three forms.
+
+use std::fs;
+
+use grove_history::vscode::editing::{self, FileAt, Generation, Moment};
+use serde_json::{Value, json};
+
+use crate::support::{Store, fixtures};
+
+const FILE: &str = "file:///app/a.txt";
+
+fn at(request: &str) -> Moment {
+    Moment::At { request: request.into(), stop: None }
+}
+
+fn after(request: &str) -> Moment {
+    Moment::After { request: request.into() }
+}
+
+fn text(text: &str) -> FileAt {
+    FileAt::Text(text.into())
+}
+
+fn entry(hash: &str) -> Value {
+    json!({"resource": FILE, "languageId": "text", "originalHash": "aaaaaaa", "currentHash": hash, "state": 0})
+}
+
+fn read(store: &Store, state: &Value) -> editing::EditingSession {
+    store.put("state.json", state.to_string());
+    for (hash, content) in [("aaaaaaa", "one\n"), ("bbbbbbb", "two\n"), ("ccccccc", "three\n")] {
+        store.put(&format!("contents/{hash}"), content);
+    }
+    editing::read(store.path()).unwrap()
+}
+
+#[test]
+fn a_files_text_at_any_request_is_told_from_the_first_version() {
+    let store = Store::new();
+    let session = read(
+        &store,
+        &json!({"version": 1, "sessionId": "s", "linearHistory": [
+            {"requestId": "r1", "workingSet": [[FILE, {"state": 0}]], "entries": []},
+            {"requestId": "r2", "workingSet": [], "entries": [entry("bbbbbbb")]},
+        ], "linearHistoryIndex": 2, "initialFileContents": [[FILE, "aaaaaaa"]], "recentSnapshot": {"entries": [entry("ccccccc")]}}),
+    );
+    assert_eq!(session.generation, Generation::Requests);
+    for (moment, expected) in [
+        (Moment::Start, "one\n"),
+        (at("r1"), "one\n"),
+        (after("r1"), "two\n"),
+        (at("r2"), "two\n"),
+        (after("r2"), "three\n"),
+        (Moment::Now, "three\n"),
+    ] {
+        assert_eq!(session.text_at(FILE, &moment), text(expected), "{moment:?}");
+    }
+    assert_eq!(session.text_at(FILE, &at("r9")), FileAt::Unknown);
+}
+
+#[test]
+fn a_files_text_at_any_stop_is_told_from_the_linear_history() {
+    let store = Store::new();
+    let session = read(
+        &store,
+        &json!({"version": 2, "sessionId": "s", "linearHistory": [
+            {"requestId": "r1", "stops": [{"entries": []}, {"stopId": "u1", "entries": [entry("aaaaaaa")]}], "postEdit": [entry("bbbbbbb")]},
+            {"requestId": "r2", "stops": [{"entries": [entry("bbbbbbb")]}]},
+        ], "linearHistoryIndex": 3, "initialFileContents": [[FILE, "aaaaaaa"]],
+            "recentSnapshot": {"entries": [{"resource": FILE, "currentHash": "ccccccc", "isDeleted": true}]}}),
+    );
+    assert_eq!(session.generation, Generation::Stops);
+    let stop = Moment::At { request: "r1".into(), stop: Some("u1".into()) };
+    assert_eq!(session.text_at(FILE, &stop), text("one\n"));
+    assert_eq!(session.text_at(FILE, &after("r1")), text("two\n"));
+    assert_eq!(session.text_at(FILE, &after("r2")), FileAt::Absent);
+}
+
+#[test]
+fn a_files_text_at_any_request_is_told_from_the_timeline() {
+    let store = Store::new();
+    let uri = |path: &str| json!({"$mid": 1, "scheme": "file", "path": path});
+    let range = |line: u64, from: u64, to: u64| json!({"startLineNumber": line, "startColumn": from, "endLineNumber": line, "endColumn": to});
+    let session = read(
+        &store,
+        &json!({"version": 2, "initialFileContents": [[FILE, "aaaaaaa"]], "timeline": {
+            "checkpoints": [
+                {"checkpointId": "c0", "epoch": 0, "label": "start"},
+                {"checkpointId": "c1", "requestId": "r1", "epoch": 1, "label": "r1"},
+                {"checkpointId": "c2", "requestId": "r1", "undoStopId": "u1", "epoch": 4, "label": "stop"},
+                {"checkpointId": "c3", "requestId": "r2", "epoch": 8, "label": "r2"},
+            ],
+            "fileBaselines": [["x", {"uri": uri("/app/a.txt"), "requestId": "r1", "content": "one\n", "epoch": 2}]],
+            "operations": [
+                {"type": "textEdit", "uri": uri("/app/a.txt"), "requestId": "r1", "epoch": 3, "edits": [{"range": range(1, 1, 4), "text": "1"}]},
+                {"type": "create", "uri": uri("/app/new.txt"), "requestId": "r1", "epoch": 5, "initialContent": "new"},
+                {"type": "textEdit", "uri": uri("/app/new.txt"), "requestId": "r1", "epoch": 6, "edits": [{"range": range(1, 4, 4), "text": "er"}]},
+                {"type": "rename", "uri": uri("/app/new.txt"), "requestId": "r1", "epoch": 7, "oldUri": uri("/app/new.txt"), "newUri": uri("/app/moved.txt")},
+                {"type": "delete", "uri": uri("/app/a.txt"), "requestId": "r2", "epoch": 9, "finalContent": "1\n"},
+                {"type": "notebookEdit", "uri": uri("/app/moved.txt"), "requestId": "r2", "epoch": 10},
+                {"type": "create", "uri": uri("/app/undone.txt"), "requestId": "r2", "epoch": 11, "initialContent": "x"},
+            ],
+            "currentEpoch": 11, "epochCounter": 12,
+        }, "recentSnapshot": {"entries": []}}),
+    );
+    assert_eq!(session.generation, Generation::Timeline);
+    let stop = Moment::At { request: "r1".into(), stop: Some("u1".into()) };
+    let (new, moved) = ("file:///app/new.txt", "file:///app/moved.txt");
+    for (file, moment, expected) in [
+        (FILE, Moment::Start, text("one\n")),
+        (FILE, at("r1"), text("one\n")),
+        (FILE, stop.clone(), text("1\n")),
+        (FILE, at("r2"), text("1\n")),
+        (FILE, Moment::Now, FileAt::Absent),
+        (new, at("r1"), FileAt::Absent),
+        (new, stop, FileAt::Absent),
+        (new, after("r1"), FileAt::Absent),
+        (moved, at("r1"), FileAt::Absent),
+        (moved, at("r2"), text("newer")),
+        (moved, Moment::Now, FileAt::Unknown),
+        ("file:///app/undone.txt", Moment::Now, FileAt::Absent),
+        ("file:///app/other.txt", Moment::Now, FileAt::Unknown),
+        (FILE, at("r9"), FileAt::Unknown),
+    ] {
+        assert_eq!(session.text_at(file, &moment), expected, "{file} {moment:?}");
+    }
+    let files: Vec<&str> = session.files().map(|place| place.shown()).collect();
+    assert_eq!(files, ["/app/a.txt", "/app/moved.txt", "/app/new.txt", "/app/undone.txt"]);
+}
+
+#[test]
+fn only_a_hash_names_a_content() {
+    let store = Store::new();
+    store.put("secret", "no");
+    let session =
+        read(&store, &json!({"version": 2, "initialFileContents": [[FILE, "../secret"]], "linearHistory": []}));
+    assert_eq!(session.text_at(FILE, &Moment::Start), FileAt::Unknown);
+}
+
+#[test]
+fn recorded_editing_sessions_tell_a_files_text() {
+    let Some(fixtures) = fixtures("vscode") else { return };
+    let (before, edited) =
+        ("export function add(a, b) {\n  return a - b;\n}\n", "export function add(a, b) {\n  return a + b;\n}\n");
+    let request = "request_11111111-1111-4111-8111-111111111111";
+    let file = "file:///home/dev/app/src/add.ts";
+    for generation in ["editing-v2-timeline", "editing-v2-linearhistory"] {
+        let folder = fixtures.join("derived").join(generation).join("22222222-2222-4222-8222-222222222222");
+        let session = editing::read(&folder).unwrap();
+        assert_eq!(session.text_at(file, &Moment::Start), text(before), "{generation}");
+        assert_eq!(session.text_at(file, &at(request)), text(before), "{generation}");
+        assert_eq!(session.text_at(file, &after(request)), text(edited), "{generation}");
+        assert_eq!(session.text_at(file, &Moment::Now), text(edited), "{generation}");
+    }
+    let timeline = fixtures.join("derived/editing-v2-timeline/22222222-2222-4222-8222-222222222222");
+    let moved = editing::read(&timeline).unwrap().text_at("file:///home/dev/app/test/add.test.ts", &Moment::Now);
+    assert_eq!(moved, text("import { add } from './add';\n"));
+    for entry in fs::read_dir(fixtures.join("chat-editing-sessions/codingame")).unwrap() {
+        assert_eq!(editing::read(&entry.unwrap().path()).unwrap().files().count(), 0);
+    }
+}

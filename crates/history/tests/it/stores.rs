@@ -1,0 +1,194 @@
+//! VS Code's stores: which sessions are found, what is known of them, and that nothing is changed there.
+
+use std::path::Path;
+
+use grove_history::vscode::{self, VsCode};
+use grove_history::{Finding, Hints, Located, Mark, Reader, Root, Source, read_whole};
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::support::{Store, everything};
+
+fn root(store: &Store) -> Root {
+    Root { source: Source::VsCode, product: "Code".into(), folder: store.path().into() }
+}
+
+fn session(id: &str, words: &str) -> String {
+    let request = json!({"requestId": format!("request_{id}"), "message": {"text": words}, "response": [{"value": "Yes."}],
+        "result": {"metadata": {"cacheKey": "file:///from/cache%20key,file:///second", "sessionId": format!("agent-{id}")}}});
+    json!({"version": 3, "sessionId": id, "creationDate": 1, "requests": [request]}).to_string()
+}
+
+fn log(id: &str, words: &str) -> String {
+    format!("{{\"kind\":0,\"v\":{}}}\n", session(id, words))
+}
+
+/// A database as VS Code has it, with this index.
+fn database(path: &Path, index: Option<&serde_json::Value>) {
+    let database = Connection::open(path).unwrap();
+    database.execute_batch("CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)").unwrap();
+    if let Some(index) = index {
+        let row = ("chat.ChatSessionStore.index", index.to_string());
+        database.execute("INSERT INTO ItemTable VALUES (?1, ?2)", row).unwrap();
+    }
+}
+
+fn index(id: &str, title: &str) -> serde_json::Value {
+    json!({"version": 1, "entries": {id: {"sessionId": id, "title": title, "lastMessageDate": 5, "isEmpty": false}}})
+}
+
+fn ids(finding: &Finding) -> Vec<&str> {
+    finding.sessions.iter().map(|located| located.id.as_str()).collect()
+}
+
+fn one<'a>(finding: &'a Finding, id: &str) -> &'a Located {
+    finding.sessions.iter().find(|located| located.id == id).unwrap()
+}
+
+#[test]
+fn sessions_of_workspaces_empty_windows_and_transfers_are_found_and_the_store_is_left_as_it_was() {
+    let store = Store::new()
+        .with("workspaceStorage/h1/workspace.json", r#"{"folder":"file:///home/me/my%20app"}"#)
+        .with("workspaceStorage/h1/chatSessions/a.json", session("a", "first"))
+        .with("workspaceStorage/h1/chatSessions/lost.jsonl", log("lost", "not in the index"))
+        .with("workspaceStorage/h2/chatSessions/orphan.json", session("orphan", "no workspace.json"))
+        .with("workspaceStorage/h3/workspace.json", "{")
+        .with("workspaceStorage/h3/chatSessions/b.json", session("b", "bad workspace.json"))
+        .with("workspaceStorage/no-workspace/chatSessions/old.json", session("old", "empty window, old place"))
+        .with("workspaceStorage/note.txt", "not a folder")
+        .with("globalStorage/emptyWindowChatSessions/e.jsonl", log("e", "empty window"))
+        .with("globalStorage/transferredChatSessions/t.json", session("t", "transferred"))
+        .with("profiles/p1/globalStorage/emptyWindowChatSessions/p.jsonl", log("p", "another profile"));
+    database(&store.path().join("workspaceStorage/h1/state.vscdb"), Some(&index("a", "Listed")));
+    let before = everything(store.path());
+
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    assert_eq!(ids(&finding), ["a", "lost", "orphan", "b", "old", "e", "t", "p"]);
+    assert_eq!(finding.problems.len(), 1, "{:?}", finding.problems);
+    let listed = one(&finding, "a");
+    assert_eq!((listed.headline.title.as_deref(), listed.headline.listed), (Some("Listed"), Some(true)));
+    assert_eq!(one(&finding, "lost").headline.listed, Some(false), "that is how sessions get lost");
+    assert_eq!(one(&finding, "orphan").headline.listed, None);
+    for located in &finding.sessions {
+        let (session, turns) = read_whole(&VsCode, located).unwrap();
+        assert_eq!((session.source_id.as_str(), turns.len()), (located.id.as_str(), 1));
+    }
+    assert_eq!(everything(store.path()), before);
+}
+
+#[test]
+fn a_session_finds_its_workspace_by_workspace_json_else_by_cache_key() {
+    let store = Store::new()
+        .with("workspaceStorage/h1/workspace.json", r#"{"folder":"file:///home/me/my%20app"}"#)
+        .with("workspaceStorage/h1/chatSessions/a.json", session("a", "x"))
+        .with("workspaceStorage/h2/chatSessions/b.json", session("b", "x"));
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    let folders = |id: &str| {
+        let (session, _) = read_whole(&VsCode, one(&finding, id)).unwrap();
+        session.workspace.folders.iter().map(|place| place.shown().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(folders("a"), ["/home/me/my app"]);
+    assert_eq!(folders("b"), ["/from/cache key", "/second"]);
+}
+
+#[test]
+fn a_session_is_found_by_its_agents_name_for_it_as_well() {
+    let store = Store::new().with("workspaceStorage/h/chatSessions/a.json", session("a", "x"));
+    let (session, turns) = read_whole(&VsCode, &VsCode.find(&root(&store), Hints::Read).sessions[0]).unwrap();
+    assert!(session.answers_to("a") && session.answers_to("agent-a") && !session.answers_to("b"));
+    assert_eq!(turns[0].agent_session.as_deref(), Some("agent-a"));
+}
+
+#[test]
+fn a_sessions_editing_session_is_found_by_its_id() {
+    let store = Store::new()
+        .with("workspaceStorage/h/chatSessions/a.json", session("a", "x"))
+        .with("workspaceStorage/h/chatSessions/b.json", session("b", "x"))
+        .with("workspaceStorage/h/chatEditingSessions/a/state.json", r#"{"version":2,"initialFileContents":[]}"#);
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    let folder = vscode::editing_folder(one(&finding, "a")).unwrap();
+    assert!(vscode::editing::read(&folder).is_ok());
+    assert_eq!(vscode::editing_folder(one(&finding, "b")), None);
+}
+
+#[test]
+fn workspaces_and_their_sessions_are_listed() {
+    let store = Store::new()
+        .with("workspaceStorage/h1/workspace.json", r#"{"folder":"file:///one"}"#)
+        .with("workspaceStorage/h1/chatSessions/a.json", session("a", "x"))
+        .with("workspaceStorage/h2/workspace.json", r#"{"workspace":"file:///all.code-workspace"}"#);
+    let workspaces = vscode::workspaces(&root(&store)).unwrap();
+    let hashes: Vec<&str> = workspaces.iter().map(|workspace| workspace.hash.as_str()).collect();
+    assert_eq!(hashes, ["h1", "h2"]);
+    assert_eq!(workspaces[0].workspace.folders[0].shown(), "/one");
+    assert_eq!(ids(&vscode::sessions(&root(&store), &workspaces[0], Hints::Read)), ["a"]);
+    assert!(vscode::sessions(&root(&store), &workspaces[1], Hints::Read).sessions.is_empty());
+}
+
+#[test]
+fn where_both_forms_of_a_session_are_there_the_log_wins() {
+    let store = Store::new()
+        .with("workspaceStorage/h/chatSessions/a.json", session("a", "older"))
+        .with("workspaceStorage/h/chatSessions/a.jsonl", log("a", "newer"));
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    assert_eq!(finding.sessions.len(), 1);
+    assert_eq!(read_whole(&VsCode, &finding.sessions[0]).unwrap().0.first_message, "newer");
+}
+
+#[test]
+fn a_log_without_its_beginning_gives_way_to_the_older_file() {
+    let store = Store::new()
+        .with("workspaceStorage/h/chatSessions/a.json", session("a", "older"))
+        .with("workspaceStorage/h/chatSessions/a.jsonl", "{\"kind\":1,\"k\":[\"customTitle\"],\"v\":\"t\"}\n");
+    let (session, _) = read_whole(&VsCode, &VsCode.find(&root(&store), Hints::Read).sessions[0]).unwrap();
+    assert_eq!(session.first_message, "older");
+    assert_eq!(session.damage.marks, [Mark::MissingStart, Mark::FromOlderFile]);
+    assert!(session.damage.is_recovered());
+}
+
+#[test]
+fn where_the_database_is_damaged_or_empty_the_index_is_taken_from_its_backup() {
+    for damaged in [&b""[..], b"not a database, and long enough to be looked at as one", &[0; 4096]] {
+        let store = Store::new()
+            .with("workspaceStorage/h/chatSessions/a.json", session("a", "x"))
+            .with("workspaceStorage/h/state.vscdb", damaged);
+        database(&store.path().join("workspaceStorage/h/state.vscdb.backup"), Some(&index("a", "From the backup")));
+        let finding = VsCode.find(&root(&store), Hints::Read);
+        assert_eq!(one(&finding, "a").headline.title.as_deref(), Some("From the backup"));
+    }
+    let store = Store::new().with("workspaceStorage/h/chatSessions/a.json", session("a", "x"));
+    database(&store.path().join("workspaceStorage/h/state.vscdb"), None);
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    assert_eq!(
+        (one(&finding, "a").headline.listed, finding.problems.len()),
+        (None, 0),
+        "without a list nothing is said"
+    );
+}
+
+#[test]
+fn a_reader_refuses_the_sessions_of_another_tool() {
+    let store = Store::new();
+    let path = store.put("a.json", session("a", "x"));
+    let located = Located::of_file(Source::CopilotCli, &path).unwrap();
+    let refused = read_whole(&VsCode, &located).unwrap_err();
+    assert!(refused.to_string().contains("reader of copilot-cli"), "{refused}");
+}
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let store = Store::new().with("workspaceStorage/h/chatSessions/a.json/inside", "x");
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    assert_eq!((finding.sessions.len(), finding.problems.len()), (0, 1));
+}
+
+#[test]
+fn without_hints_files_are_found_and_no_list_is_looked_at() {
+    let store = Store::new()
+        .with("workspaceStorage/h/chatSessions/a.json", session("a", "x"))
+        .with("workspaceStorage/h/state.vscdb", "not a database");
+    let finding = VsCode.find(&root(&store), Hints::Leave);
+    assert_eq!((ids(&finding), finding.problems.len()), (vec!["a"], 0));
+    let found = one(&finding, "a");
+    assert_eq!((found.headline.listed, found.mark.size), (None, session("a", "x").len() as u64));
+}

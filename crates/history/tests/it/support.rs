@@ -1,0 +1,116 @@
+//! Stores that tests make, and the recordings that they read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use grove_history::{
+    ForeignPart, ForeignSession, ForeignToolCall, ForeignTurn, Located, Source, read_whole, reader_of,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The recordings lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they
+/// are missing the tests that want them say so and pass.
+pub(crate) fn fixtures(folder: &str) -> Option<PathBuf> {
+    let root = match std::env::var_os("GROVE_FIXTURES") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+    };
+    let folder = root.join(folder);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: the recordings are not at {}", folder.display());
+    None
+}
+
+/// A folder with files in it, for one test.
+pub(crate) struct Store(TempDir);
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        self.put(name, content);
+        self
+    }
+
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+/// Every file below a folder, with its bytes and when it was written.
+pub(crate) fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let written = fs::metadata(&path).unwrap().modified().unwrap();
+                found.push((path.clone(), fs::read(&path).unwrap(), written));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+pub(crate) fn read_file(source: Source, path: &Path) -> (ForeignSession, Vec<ForeignTurn>) {
+    let located = Located::of_file(source, path).unwrap();
+    read_whole(reader_of(source), &located).unwrap()
+}
+
+/// Reads a flat VS Code session.
+pub(crate) fn flat(session: &Value) -> (ForeignSession, Vec<ForeignTurn>) {
+    let store = Store::new();
+    let path = store.put("s.json", session.to_string());
+    read_file(Source::VsCode, &path)
+}
+
+/// Reads one request of a VS Code session.
+pub(crate) fn request(request: Value) -> ForeignTurn {
+    let (_, mut turns) = flat(&serde_json::json!({"version": 3, "sessionId": "s", "requests": [request]}));
+    turns.pop().unwrap()
+}
+
+/// Reads a response of a VS Code request.
+pub(crate) fn response(parts: Value) -> Vec<ForeignPart> {
+    request(serde_json::json!({"requestId": "r", "message": {"text": "x"}, "response": parts, "result": {}})).parts
+}
+
+/// Reads the events of a Copilot CLI session.
+pub(crate) fn events(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
+    let store = Store::new();
+    let path = store.put("s/events.jsonl", log);
+    read_file(Source::CopilotCli, &path)
+}
+
+/// A log of values, one a line.
+pub(crate) fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+pub(crate) fn calls(parts: &[ForeignPart]) -> Vec<&ForeignToolCall> {
+    let calls = parts.iter().filter_map(|part| match part {
+        ForeignPart::ToolCall(call) => Some(&**call),
+        _ => None,
+    });
+    calls.collect()
+}
+
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
