@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, SessionUri, StoreName};
+use grove_core::{ChatId, Message, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
 use tokio::sync::oneshot;
 
@@ -13,7 +13,7 @@ use crate::session::{
     Cutting, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError, TreeRequest, WorkspaceAnswer,
     WorkspaceRequest,
 };
-use crate::store::paths;
+use crate::store::{pastes, paths};
 
 /// Where a tree is: the session, and one of its chats.
 pub(crate) type TreePlace = (SessionUri, ChatId);
@@ -108,12 +108,22 @@ impl Host {
         let (uri, chat) = place;
         let hooks = self.0.hooks.at(Arc::downgrade(&self.0), uri.clone(), chat.clone());
         hooks.ask(&HookEvent::BeforeBranch { entry_id: entry }).await?;
-        let (prefill, title) = (cutting.prefill.clone(), cutting.title.clone());
+        let (prefill, title, store) = (cutting.prefill.clone(), cutting.title.clone(), cutting.like.store.clone());
         let session = self.create_from(cutting, title, None).await?;
+        let prefill = prefill.map(|prefill| self.in_branch(prefill, &store, uri, &session));
         let previous = uri.id().map(|id| paths::log(&id, chat)).unwrap_or_default();
         let event = HookEvent::Branch { previous_session_file: previous, session: session.to_string() };
         self.0.env.spawn.spawn(Box::pin(async move { hooks.tell(&event).await }));
         Ok(BranchedOff { session, prefill })
+    }
+
+    /// The message to begin with, naming the pasted files of the new session.
+    fn in_branch(&self, prefill: Prefill, store: &StoreName, from: &SessionUri, to: &SessionUri) -> Prefill {
+        let (Ok(fs), Some(from), Some(to)) = (self.0.env.stores.get(store), from.id(), to.id()) else { return prefill };
+        let moved = pastes::moved((fs.as_ref(), &from), (fs.as_ref(), &to));
+        let text = pastes::in_message(&moved, &Message::user(&prefill.text)).map(|message| message.text);
+        let message = prefill.message.as_ref().and_then(|message| pastes::in_message(&moved, message));
+        Prefill { text: text.unwrap_or(prefill.text), message: message.or(prefill.message), ..prefill }
     }
 
     /// Makes a new session with everything that this one has, in a store if one is named, else where this one lies.

@@ -110,6 +110,12 @@ pub struct Limits {
     pub spill_bytes: usize,
     /// The largest file or content given to a client in one answer.
     pub fetch_bytes: u64,
+    /// Sessions that one connection takes in at a time; the next one is refused.
+    pub imports: usize,
+    /// Files of a session that is taken in; the next one is refused.
+    pub import_files: usize,
+    /// Bytes of a session that is taken in; more are refused.
+    pub import_bytes: u64,
     /// Entries of a folder; a larger one is refused.
     pub folder_entries: usize,
     /// How long a running turn may be silent while nobody is asked and no tool runs, before that is said.
@@ -142,6 +148,9 @@ impl Default for Limits {
             preview_bytes: 4 << 10,
             spill_bytes: 64 << 10,
             fetch_bytes: 64 << 20,
+            imports: 4,
+            import_files: 20_000,
+            import_bytes: 2 << 30,
             folder_entries: 20_000,
             turn_quiet: Duration::from_secs(15),
             turn_silence: Duration::from_secs(30 * 60),

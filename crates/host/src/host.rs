@@ -2,29 +2,34 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
 use grove_core::*;
+use grove_fs::temp_files::Fate;
 use grove_fs::{FsError, SessionFs};
 use grove_work::{FileError, Policy, WatchError, WatchLimits, Watcher, local_path};
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
+use crate::copilot::{Feeds, Lines};
 use crate::editors::Editors;
 use crate::env::Env;
+use crate::history::History;
 use crate::hooks::{Hook, Hooks};
+use crate::import::Places;
 use crate::journal::{Journal, NoJournal, Recovered};
 use crate::leases::Leases;
 use crate::sequencer::{
-    ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Unwritten,
+    ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Trace,
+    Unwritten,
 };
 use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces, spills};
 use crate::store::copies::Copies;
 use crate::store::stores::{StoreError, Stores};
-use crate::store::{content, session_file};
+use crate::store::{content, pastes, session_file};
 
 /// How long a new session waits until nothing is copied any more from the folder of an earlier one of its id.
 const COPY_PATIENCE: Duration = Duration::from_secs(10);
@@ -53,11 +58,20 @@ pub(crate) struct Inner {
     pub(crate) hooks: Hooks,
     pub(crate) leases: Leases,
     pub(crate) copies: Copies,
+    /// The ids of sessions that are being taken in.
+    pub(crate) imports: Places,
     pub(crate) editors: Editors,
+    /// Sessions whose temporary files are kept, though the host's are not.
+    keeping: Mutex<HashSet<SessionId>>,
+    /// What SDKs are told of sessions, and their connections.
+    pub(crate) feeds: Feeds,
+    pub(crate) lines: Lines,
     /// Sessions of which an earlier host left temporary files that are still needed.
     left: Arc<HashSet<SessionId>>,
     last_connection: AtomicU64,
     watcher: Mutex<Option<Watcher>>,
+    /// What other tools left, where somebody knows.
+    history: OnceLock<Arc<dyn History>>,
 }
 
 #[derive(Default)]
@@ -83,6 +97,11 @@ pub struct CreateSession {
 /// The setting by which a client says in which store a new session is to lie.
 pub const STORE_SETTING: &str = "grove.store";
 
+/// The system has no randomness to name something by.
+#[derive(Debug, thiserror::Error)]
+#[error("the system has no randomness to name it by: {0}")]
+pub struct NoId(String);
+
 /// Why a session was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
@@ -98,12 +117,16 @@ pub enum CreateError {
     WorkingDirectory(#[from] FileError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the provider of {store} does not keep the session: {reason}")]
+    Provider { store: StoreName, reason: String },
+    #[error("the provider keeps a session {0} already: resume it, or delete it first")]
+    Kept(SessionId),
     #[error("there is no room for the session's folder: {0}")]
     Folder(#[from] FsError),
     #[error("sessions that were forked from an earlier {0} are still being copied: try again in a moment")]
     BeingCopied(SessionUri),
-    #[error("the system has no randomness to name it by: {0}")]
-    NoId(String),
+    #[error(transparent)]
+    NoId(#[from] NoId),
     #[error(transparent)]
     NotStored(#[from] NotWritten),
     #[error(transparent)]
@@ -158,10 +181,15 @@ impl Host {
             hooks: Hooks::default(),
             leases: Leases::default(),
             copies: Copies::default(),
+            imports: Places::default(),
             editors: Editors::default(),
+            keeping: Mutex::default(),
+            feeds: Feeds::default(),
+            lines: Lines::default(),
             left: Arc::new(left),
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
+            history: OnceLock::new(),
         }));
         host.agents_changed().await?;
         // Some may have gone with the host before, or with their store.
@@ -193,6 +221,18 @@ impl Host {
         self.0.hooks.add(hook);
     }
 
+    /// Shows clients that ask for it what other tools left. The first who is given stays.
+    pub fn set_history(&self, history: Arc<dyn History>) {
+        if self.0.history.set(history).is_err() {
+            tracing::warn!("a host has one history: the second one is not used");
+        }
+    }
+
+    /// What other tools left, where somebody knows.
+    pub(crate) fn history(&self) -> Option<&Arc<dyn History>> {
+        self.0.history.get()
+    }
+
     /// Takes an agent away. Sessions that it works for keep it.
     pub async fn remove_agent(&self, provider: &ProviderId) -> Result<(), Stopped> {
         self.agents().retain(|agent| agent.info().provider != *provider);
@@ -222,9 +262,7 @@ impl Host {
         title: String,
         store: Option<StoreName>,
     ) -> Result<SessionUri, CreateError> {
-        let mut bytes = [0; 16];
-        self.0.env.random.fill(&mut bytes).map_err(|error| CreateError::NoId(error.to_string()))?;
-        let uri = SessionUri::from(format!("{}:/{}", cutting.like.provider, hex::encode(bytes)));
+        let uri = SessionUri::from(format!("{}:/{}", cutting.like.provider, self.new_id()?));
         let wanted = CreateSession {
             uri: uri.clone(),
             provider: Some(cutting.like.provider.clone()),
@@ -235,6 +273,17 @@ impl Host {
         };
         self.create(wanted, Some((cutting, title))).await?;
         Ok(uri)
+    }
+
+    /// An id that nobody has: a UUID of version 4, as clients make theirs.
+    pub(crate) fn new_id(&self) -> Result<String, NoId> {
+        let mut bytes = [0; 16];
+        self.0.env.random.fill(&mut bytes).map_err(|error| NoId(error.to_string()))?;
+        bytes[6] = (bytes[6] & 0x0f) | 0x40;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let hex = hex::encode(bytes);
+        let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
+        Ok(format!("{a}-{b}-{c}-{d}-{e}"))
     }
 
     async fn create(&self, wanted: CreateSession, from: Option<(Cutting, String)>) -> Result<(), CreateError> {
@@ -254,7 +303,19 @@ impl Host {
             local_path(folder)?;
         }
         let (store, settings) = self.store_for(wanted.store, wanted.config)?;
-        let fs = self.0.env.stores.reach(&store).await?;
+        let stores = &self.0.env.stores;
+        if let Some((cutting, _)) = &from
+            && let Some(store) = [&store, &cutting.like.store].into_iter().find(|store| stores.is_entrusted(store))
+        {
+            return Err(StoreError::OfProvider(store.clone()).into());
+        }
+        let fs = stores.reach(&store).await?;
+        let trace = if stores.is_entrusted(&store) { Trace::Numbers } else { Trace::Journal };
+        let mut working_directories = wanted.working_directories;
+        if working_directories.is_empty() {
+            // Only a provider says where a session works that was not told.
+            working_directories.extend(fs.initial_cwd().filter(|_| trace == Trace::Numbers));
+        }
         let config = match (agent.settings(), settings) {
             (Some(mut known), chosen) => {
                 // An agent says only when it runs what can be set, so what is chosen is kept until then.
@@ -268,27 +329,36 @@ impl Host {
             uri: wanted.uri.clone(),
             provider,
             model: wanted.model,
-            working_directories: wanted.working_directories,
+            working_directories,
             config,
             store,
         };
         let at = self.0.env.clock.now();
         let mut tip = Session::new(&new, at);
-        let mut changes = Vec::new();
-        let (mut index, mut inherits) = (None, None);
+        let (mut changes, mut heritage) = (Vec::new(), Vec::new());
         // Until the session's own task holds it.
         let mut _hold = None;
         if let Some((cutting, title)) = from {
-            let Cutting { origin, turns, older, .. } = cutting;
-            let turns = turns.iter().map(in_another_session).collect();
-            let inherited = ChatEvent::TurnsInherited { origin: origin.into(), turns, older };
-            (index, inherits) = (cutting.index, cutting.inherits);
+            let source = self.0.env.stores.get(&cutting.like.store)?;
+            let moved = pastes::moved((source.as_ref(), &cutting.like.id), (fs.as_ref(), &id));
+            let main = (ChatId::from(Session::MAIN_CHAT), cutting.main);
+            let others = cutting.others.into_iter().map(|cut| Ok((ChatId::from(self.new_id()?), cut)));
+            let others = others.collect::<Result<Vec<_>, CreateError>>()?;
+            for (chat, cut) in std::iter::once(main).chain(others) {
+                let (begins, inherited) = cut.begin(&id, chat, at, &moved);
+                changes.extend(begins);
+                heritage.push(inherited);
+            }
             _hold = Some(cutting._hold);
-            changes.push(Change::Chat(id.clone(), Session::MAIN_CHAT.into(), inherited));
             changes.push(Change::Session(id.clone(), SessionEvent::TitleChanged(title)));
         }
-        let events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
+        let mut events: Vec<Event> = changes.into_iter().map(|change| Event { at, change }).collect();
         events.iter().for_each(|event| tip.apply(event));
+        for due in mirror::due(&tip) {
+            let event = Event { at, change: Change::Session(id.clone(), due) };
+            tip.apply(&event);
+            events.push(event);
+        }
         if self.session(&wanted.uri).await?.is_some() || self.id_is_taken(&id).await? {
             return Err(CreateError::Exists(wanted.uri));
         }
@@ -301,20 +371,24 @@ impl Host {
             if sessions.stopping {
                 return Err(Stopped.into());
             }
-            if sessions.open.contains_key(&id) {
+            if sessions.open.contains_key(&id) || self.0.imports.has(&id) {
                 return Err(CreateError::Exists(wanted.uri));
             }
             let handle =
-                session::start(tip, fs.clone(), agent, self.surroundings(), Beginning::New { begun, inherits, index });
+                session::start(tip, fs.clone(), agent, self.surroundings(&id), Beginning::New { begun, heritage });
             sessions.open.insert(id.clone(), handle);
         }
-        if let Err(error) = self.make_room(&new, fs.as_ref()).await {
+        let room = match trace {
+            Trace::Journal => self.make_room(&new, fs.as_ref()).await,
+            Trace::Numbers => self.begin_entrusted(fs.as_ref(), &Session::new(&new, at)).await,
+        };
+        if let Err(error) = room {
             self.sessions().open.remove(&id);
             return Err(error);
         }
         let created = Change::Session(id.clone(), SessionEvent::Created(Box::new(new)));
         let events = std::iter::once(Event { at, change: created }).chain(events).collect();
-        match self.publish(events, Unwritten::Refused).await {
+        match self.publish(events, Unwritten::Refused, trace).await {
             Ok(Ok(_)) => {}
             // The task that waits for its beginning ends without it.
             Ok(Err(not_written)) => {
@@ -330,7 +404,7 @@ impl Host {
     }
 
     /// Makes room for a session's folder. What is still copied from an earlier one of the same id is waited for.
-    async fn make_room(&self, new: &NewSession, fs: &dyn SessionFs) -> Result<(), CreateError> {
+    pub(crate) async fn make_room(&self, new: &NewSession, fs: &dyn SessionFs) -> Result<(), CreateError> {
         tokio::select! {
             () = self.0.copies.none_from(&new.id) => {}
             () = self.0.env.clock.sleep(COPY_PATIENCE) => return Err(CreateError::BeingCopied(new.uri.clone())),
@@ -338,8 +412,10 @@ impl Host {
         Ok(session_file::make_room(fs, &new.id).await?)
     }
 
-    fn surroundings(&self) -> Surroundings {
+    fn surroundings(&self, id: &SessionId) -> Surroundings {
+        let keeps = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
         Surroundings {
+            temp_files: if keeps { Fate::Kept } else { self.0.config.temp_files },
             env: self.0.env.clone(),
             config: self.0.config.clone(),
             sequencer: self.0.sequencer.clone(),
@@ -353,7 +429,7 @@ impl Host {
     }
 
     /// Whether there is a session of this id, under whatever URI.
-    async fn id_is_taken(&self, id: &SessionId) -> Result<bool, Stopped> {
+    pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, Stopped> {
         let id = id.clone();
         let taken = move |published: &Published, _| {
             published.state.sessions.contains_key(&id) || published.cold.contains_key(&id)
@@ -382,6 +458,16 @@ impl Host {
             told.send(result).ok();
         }));
         gone.await.unwrap_or(Err(Stopped))
+    }
+
+    /// Ends a session's task, and leaves the session as it is.
+    pub(crate) async fn let_go(&self, id: &SessionId) {
+        let Some(handle) = self.sessions().open.remove(id) else { return };
+        let (done, stopped) = oneshot::channel();
+        if handle.inbox.send(ToSession::Stop(done)).await.is_ok() {
+            // It may have ended by itself.
+            stopped.await.ok();
+        }
     }
 
     /// What the host is doing.
@@ -423,6 +509,7 @@ impl Host {
         }
         // Everything published before this is in the queues by now.
         self.0.sequencer.tell(ToSequencer::CloseAll).await.ok();
+        self.0.lines.end();
     }
 
     /// The task of the session whose URI this is. One from before the host's start gets its task now.
@@ -449,7 +536,7 @@ impl Host {
         }
         let mine =
             self.marks().extract_if(|(session, _), _| *session == id).map(|((_, chat), mark)| (chat, mark)).collect();
-        let handle = session::start(tip, fs, agent, self.surroundings(), Beginning::Known { seq, marks: mine });
+        let handle = session::start(tip, fs, agent, self.surroundings(&id), Beginning::Known { seq, marks: mine });
         sessions.open.insert(id, handle.clone());
         Ok(Some(handle))
     }
@@ -531,6 +618,17 @@ impl Host {
         Ok(())
     }
 
+    /// Has the temporary files of a session stay, from when its task begins.
+    pub(crate) fn keep_temp_files(&self, id: &SessionId) {
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    }
+
+    /// What the agents say of themselves.
+    pub(crate) fn agent_infos(&self) -> Arc<[AgentInfo]> {
+        self.0.agent_infos.borrow().clone()
+    }
+
     /// Whether there is an agent of this provider.
     pub(crate) fn has_agent(&self, provider: &ProviderId) -> bool {
         self.agents().iter().any(|agent| agent.info().provider == *provider)
@@ -542,7 +640,7 @@ impl Host {
     }
 
     /// What watches files, started when it is first needed.
-    pub(crate) fn watcher(&self) -> Result<Watcher, WatchError> {
+    pub fn watcher(&self) -> Result<Watcher, WatchError> {
         // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
         let mut watcher = self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watcher) = &*watcher {
@@ -651,17 +749,22 @@ impl Host {
 
     /// What may be seen of the file system now: the configured roots, and the folders in which sessions work.
     pub(crate) async fn policy(&self) -> Result<Policy, Stopped> {
-        let working_directories = self.0.sequencer.read(|published, _| {
+        let stores = self.0.env.stores.clone();
+        let working_directories = self.0.sequencer.read(move |published, _| {
             let cold = published.cold.values().map(|cold| &cold.session);
             let sessions = published.state.sessions.values().chain(cold);
-            let folders = sessions.flat_map(|session| &session.working_directories);
+            // What a provider calls a folder need not be one of this machine's.
+            let is_told =
+                |session: &Session, folder: &String| stores.initial_cwd(&session.store).as_ref() != Some(folder);
+            let folders = sessions
+                .flat_map(|session| session.working_directories.iter().filter(move |folder| is_told(session, folder)));
             folders.filter_map(|folder| local_path(folder).ok()).collect()
         });
         Ok(Policy::new(self.0.config.folders.roots.clone(), working_directories.await?))
     }
 
     /// Says how many sessions there are, where that is not what was said last.
-    async fn recount(&self) -> Result<(), Stopped> {
+    pub(crate) async fn recount(&self) -> Result<(), Stopped> {
         let differs = |published: &Published, _| {
             let count = published.state.sessions.len() + published.cold.len();
             usize::try_from(published.state.root.active_sessions).ok() != Some(count)
@@ -669,7 +772,7 @@ impl Host {
         if self.0.sequencer.read(differs).await? { self.active_sessions_changed().await } else { Ok(()) }
     }
 
-    async fn active_sessions_changed(&self) -> Result<(), Stopped> {
+    pub(crate) async fn active_sessions_changed(&self) -> Result<(), Stopped> {
         let all = |published: &Published, _| published.state.sessions.len() + published.cold.len();
         let count = self.0.sequencer.read(all).await?;
         self.publish_root(RootEvent::ActiveSessionsChanged(u32::try_from(count).unwrap_or(u32::MAX))).await
@@ -678,12 +781,17 @@ impl Host {
     async fn publish_root(&self, event: RootEvent) -> Result<(), Stopped> {
         let event = Event { at: self.0.env.clock.now(), change: Change::Root(event) };
         // What is held is never refused.
-        self.publish(vec![event], Unwritten::Held).await.map(|_| ())
+        self.publish(vec![event], Unwritten::Held, Trace::Journal).await.map(|_| ())
     }
 
-    async fn publish(&self, events: Vec<Event>, unwritten: Unwritten) -> Result<Result<u64, NotWritten>, Stopped> {
+    pub(crate) async fn publish(
+        &self,
+        events: Vec<Event>,
+        unwritten: Unwritten,
+        trace: Trace,
+    ) -> Result<Result<u64, NotWritten>, Stopped> {
         let publication =
-            Publication { events, origin: None, finished: Vec::new(), marks: Vec::new(), unwritten, done: None };
+            Publication { events, origin: None, finished: Vec::new(), marks: Vec::new(), unwritten, trace, done: None };
         self.0.sequencer.publish_now(publication).await
     }
 
@@ -705,36 +813,8 @@ fn mime_type(published: &Published, session: &SessionId, content: &ContentId) ->
     let session = published.state.sessions.get(session)?;
     let finished = session.chats.iter().flat_map(|chat| &chat.turns).flat_map(|turn| &turn.parts);
     let active = session.chats.iter().filter_map(|chat| chat.active.as_deref()).flat_map(|turn| turn.parts());
-    let named = finished.chain(active).flat_map(named_in).find(|named| named.id == *content);
+    let named = finished.chain(active).flat_map(content::named_in).find(|named| named.id == *content);
     Some(named.and_then(|named| named.mime_type.clone()))
-}
-
-/// The stored bodies that a part names.
-fn named_in(part: &Part) -> Vec<&ContentRef> {
-    let attached = match part {
-        Part::Content(content) => return vec![content],
-        Part::ToolCall(call) => match (&call.status, &call.output) {
-            (ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result), _) => {
-                &result.attached
-            }
-            (_, Some(output)) => &output.attached,
-            (_, None) => return Vec::new(),
-        },
-        _ => return Vec::new(),
-    };
-    let named = attached.iter().flat_map(|attached| match attached {
-        Attached::Content(content) => [Some(content), None],
-        Attached::Edit(change) => [change.before.as_ref(), change.after.as_ref()],
-    });
-    named.flatten().collect()
-}
-
-/// A turn as another session has it: shared, unless the bytes that are kept with it name what is stored with the first.
-fn in_another_session(turn: &Arc<Turn>) -> Arc<Turn> {
-    match turn.parts.iter().any(|part| !named_in(part).is_empty()) {
-        true => Arc::new(Turn { encodings: Encodings::default(), ..Turn::clone(turn) }),
-        false => turn.clone(),
-    }
 }
 
 /// Stands in for an agent that a session from before had, and that is not there any more.

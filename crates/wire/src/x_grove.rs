@@ -1,8 +1,12 @@
 //! What Grove adds to the protocols: methods with the prefix `x-grove/`, the same on connections of every dialect.
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main one
-//! is meant. What a session has beside its conversation is [`workspace`].
+//! is meant. What a session has beside its conversation is [`workspace`]. [`import`] is about sessions that are
+//! not there yet, and [`history`] about those of other tools: neither names one.
 
+pub mod history;
+pub mod import;
+pub mod removal;
 pub mod workspace;
 
 use serde::{Deserialize, Serialize};
@@ -26,10 +30,13 @@ pub enum Method {
     Abort,
     Migrate,
     Workspace(workspace::Method),
+    Import(import::Method),
+    Removal(removal::Method),
+    History(history::Method),
 }
 
 impl Method {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 28] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -50,6 +57,14 @@ impl Method {
         Self::Workspace(workspace::Method::Checkpoints),
         Self::Workspace(workspace::Method::Checkpoint),
         Self::Workspace(workspace::Method::Todos),
+        Self::Import(import::Method::Begin),
+        Self::Import(import::Method::Put),
+        Self::Import(import::Method::Commit),
+        Self::Import(import::Method::Abort),
+        Self::Removal(removal::Method::Disposed),
+        Self::Removal(removal::Method::Erase),
+        Self::History(history::Method::List),
+        Self::History(history::Method::Scan),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -65,6 +80,9 @@ impl Method {
             Method::Abort => "x-grove/abort",
             Method::Migrate => "x-grove/migrate",
             Method::Workspace(method) => method.as_str(),
+            Method::Import(method) => method.as_str(),
+            Method::Removal(method) => method.as_str(),
+            Method::History(method) => method.as_str(),
         }
     }
 

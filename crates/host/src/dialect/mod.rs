@@ -2,8 +2,11 @@
 
 pub(crate) mod ahp;
 mod answer;
+mod history;
+mod import;
 mod peer;
-mod turns;
+mod removal;
+pub(crate) mod turns;
 pub(crate) mod v1;
 mod workspace;
 pub(crate) mod x_grove;

@@ -9,6 +9,7 @@ use grove_wire::x_grove;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::import::Imports;
 use super::{Dialect, ahp, v1};
 use crate::connection::Queue;
 use crate::host::Host;
@@ -19,6 +20,7 @@ pub(crate) struct Peer {
     id: ConnectionId,
     queue: Arc<Queue>,
     speaking: Speaking,
+    imports: Imports,
 }
 
 enum Speaking {
@@ -30,7 +32,8 @@ enum Speaking {
 impl Peer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone());
-        Self { host, id, queue, speaking: Speaking::V1(first) }
+        let imports = Imports::new(host.clone());
+        Self { host, id, queue, speaking: Speaking::V1(first), imports }
     }
 
     /// Handles one message. Its effect has taken place, or has its place, when this returns.
@@ -46,6 +49,16 @@ impl Peer {
             Ok(Message::Request(request)) => {
                 let id = request.id.clone();
                 let request = match x_grove::Method::named(&request.method) {
+                    Some(x_grove::Method::Import(method)) if self.has_begun() => {
+                        return self.imports.handle(id, method, request.params, reply).await;
+                    }
+                    Some(x_grove::Method::Removal(method)) if self.has_begun() => {
+                        let answer = super::removal::answer(&self.host, &id, method, request.params).await;
+                        return reply(Box::new(move || answer));
+                    }
+                    Some(x_grove::Method::History(method)) if self.has_begun() => {
+                        return super::history::handle(&self.host, id, method, request.params, reply);
+                    }
                     Some(method) if self.has_begun() => {
                         return match self.begin_own(id.clone(), method, request.params).await {
                             // A summary may take long: what the client says meanwhile is not held up.
@@ -112,6 +125,7 @@ impl Peer {
 
     /// The connection is over.
     pub(crate) fn ended(self) {
+        self.imports.ended();
         if let Speaking::Ahp(peer) = self.speaking {
             peer.ended();
         }

@@ -5,26 +5,29 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_tree::turns::Limit;
 
+use crate::history::Unavailable;
 use crate::host::Host;
 use crate::sequencer::{Found, Published, Stopped, Wanted};
 use crate::store::session_file::{self, LoadError};
 
 /// Turns that were asked for.
-pub(super) struct FoundTurns {
-    pub(super) session: SessionId,
-    pub(super) turns: Vec<Arc<Turn>>,
+pub(crate) struct FoundTurns {
+    pub(crate) session: SessionId,
+    pub(crate) turns: Vec<Arc<Turn>>,
     /// Whether there are older ones.
-    pub(super) older: bool,
+    pub(crate) older: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TurnsError {
+pub(crate) enum TurnsError {
     #[error("there is no such chat")]
     NoChat,
     #[error("the session has no turn {0}")]
     NoTurn(TurnId),
     #[error(transparent)]
     Unreadable(#[from] LoadError),
+    #[error(transparent)]
+    History(#[from] Unavailable),
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -43,14 +46,21 @@ enum Turns {
 }
 
 /// The `most` turns before a turn, or the last ones. The session is loaded already.
-pub(super) async fn find(
+pub(crate) async fn find(
     host: &Host,
     wanted: Wanted,
     before: Option<TurnId>,
     most: usize,
 ) -> Result<FoundTurns, TurnsError> {
-    let look = move |published: &Published, _| look(published, &wanted, before.as_ref(), most);
-    match host.0.sequencer.read(look).await?? {
+    let here = {
+        let (wanted, before) = (wanted.clone(), before.clone());
+        move |published: &Published, _| look(published, &wanted, before.as_ref(), most)
+    };
+    let found = match host.0.sequencer.read(here).await? {
+        Err(TurnsError::NoChat) => return find_history(host, &wanted, before, most).await,
+        found => found?,
+    };
+    match found {
         Turns::Here(found) => Ok(found),
         Turns::Stored { session, chat, origin, before, here } => {
             // A log that is still being made has not all of them.
@@ -71,6 +81,19 @@ pub(super) async fn find(
             Ok(FoundTurns { session, turns, older: window.older })
         }
     }
+}
+
+/// Turns of a session that another tool left.
+async fn find_history(
+    host: &Host,
+    wanted: &Wanted,
+    before: Option<TurnId>,
+    most: usize,
+) -> Result<FoundTurns, TurnsError> {
+    let session = wanted.session_id().ok_or(TurnsError::NoChat)?;
+    let found = host.older_history(&session, before, most).await?;
+    let (turns, older) = found.ok_or(TurnsError::NoChat)?;
+    Ok(FoundTurns { session, turns, older })
 }
 
 fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: usize) -> Result<Turns, TurnsError> {
@@ -105,7 +128,7 @@ fn look(published: &Published, wanted: &Wanted, before: Option<&TurnId>, most: u
 }
 
 /// The newest turns that together have at most `bytes`, and the very newest whatever it has.
-pub(super) fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
+pub(crate) fn newest(turns: &[Arc<Turn>], encode: impl Fn(&Turn) -> Arc<str>, bytes: usize) -> Vec<Arc<str>> {
     let mut left = bytes;
     let mut window = Vec::new();
     for turn in turns.iter().rev() {

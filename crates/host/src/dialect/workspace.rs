@@ -208,7 +208,7 @@ fn error_of(error: &NoAnswer) -> ErrorObject {
             WorkspaceError::Manifest { .. } | WorkspaceError::NoNumberLeft { .. } => code::INTERNAL,
         },
         NoAnswer::Database(DatabaseError::Fs(error)) => of_store(error),
-        NoAnswer::Database(_) | NoAnswer::Busy | NoAnswer::NotCopied(_) => code::INTERNAL,
+        NoAnswer::Database(_) | NoAnswer::Busy | NoAnswer::Unsaved(_) | NoAnswer::NotCopied(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())
 }

@@ -130,7 +130,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         }
         Method::Compact => {
             let CompactParams { instructions } = read_params(params)?;
-            TreeRequest::Compact { instructions: filled(instructions) }
+            TreeRequest::Compact { instructions: filled(instructions), keep: None }
         }
         Method::Abort => TreeRequest::Abort,
         Method::Branch => {
@@ -144,6 +144,10 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         }
         Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
+        // A connection does these itself: they are about no session that is there.
+        Method::Import(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(Wanted::Tree(request, Then::Answer))
 }
@@ -221,8 +225,8 @@ fn of_tree(id: &Id, answer: TreeAnswer) -> String {
             },
         ),
         TreeAnswer::Aborted(aborted) => encode(id, &AbortResult { aborted }),
-        // That is asked by the host alone, for a new session.
-        TreeAnswer::Cut(_) => encode(id, &()),
+        // These are asked by the host alone.
+        TreeAnswer::Cut(_) | TreeAnswer::Beginning(_) => encode(id, &()),
     }
 }
 

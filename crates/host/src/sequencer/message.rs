@@ -7,9 +7,9 @@ use std::time::Duration;
 use grove_agents::Mark;
 use grove_core::*;
 use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
-use super::{ConnectionId, Origin, Published, Resource, Sequenced};
+use super::{Cold, ConnectionId, Origin, Published, Resource, Sequenced};
 use crate::connection::{Encode, Queue};
 use crate::dialect::Dialect;
 
@@ -24,12 +24,22 @@ pub(crate) struct Publication {
     pub(crate) marks: Vec<(SessionId, ChatId, Mark)>,
     /// What becomes of it while nothing can be written.
     pub(crate) unwritten: Unwritten,
+    pub(crate) trace: Trace,
     /// Told when all is published, or that it will not be.
     pub(crate) done: Option<Done>,
 }
 
 /// Told the number of a publication's last event, or that it is not published.
 pub(crate) type Done = oneshot::Sender<Result<u64, NotWritten>>;
+
+/// What of a publication is on this machine's disk when it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trace {
+    /// All of it is in the journal.
+    Journal,
+    /// Only that its numbers were given: the session's storage is somebody else's.
+    Numbers,
+}
 
 /// What becomes of a publication that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +123,16 @@ impl Wanted {
                     false => published.session_of_chat(id).map(|session| session.id.clone()),
                 }
             }
+        }
+    }
+
+    /// The session that this would be of, if it were one of another tool: they have their main chats alone.
+    pub(crate) fn session_id(&self) -> Option<SessionId> {
+        match self {
+            Wanted::Root | Wanted::Chat(ChatName::Of(..)) => None,
+            Wanted::Whole(uri) => uri.id(),
+            Wanted::Session(name) | Wanted::Chat(ChatName::Main(name)) => Some(name.id.clone()),
+            Wanted::Chat(ChatName::ById(id)) => Some(SessionId::from(id.as_str())),
         }
     }
 
@@ -224,6 +244,26 @@ pub(crate) enum Subscribed<'a> {
     TooMany,
 }
 
+/// A wish of somebody in this process to hear of sessions as they are, in no dialect.
+pub(crate) struct Listen {
+    pub(crate) what: Heard,
+    pub(crate) ear: Ear,
+    /// Sees the published state at the moment from which on events are heard.
+    pub(crate) begin: Box<dyn FnOnce(&Published) + Send>,
+}
+
+/// Which events are heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// All of one session.
+    Session(SessionId),
+    /// Of all sessions, what lists are told.
+    News,
+}
+
+/// Where they go. The sequencer waits for nobody: an ear that is full hears no more, which its owner notices by its end.
+pub(crate) type Ear = mpsc::Sender<Arc<Sequenced>>;
+
 /// What the sequencer can be told.
 pub(crate) enum ToSequencer {
     /// What is left of a message that was dealt with.
@@ -236,10 +276,16 @@ pub(crate) enum ToSequencer {
     Detach(ConnectionId),
     /// A session from its folder. If it is loaded already, this one is let go.
     Load(Box<Session>),
+    /// A session that nobody knew, with everything that it has. If it is there already, this one is let go.
+    Enter(Box<Session>),
+    /// A session that came from outside, all of it in its folder: it is listed from now on.
+    Admit(Box<Cold>),
     /// A session's folder has everything of it up to a number.
     Persisted(SessionId, u64),
     /// Looks at the published state.
     Read(Look),
+    /// Somebody in this process hears of a session from now on.
+    Listen(Listen),
     /// Asks whether a client is known.
     WhoIs(ClientId, oneshot::Sender<Option<Acquaintance>>),
     /// Closes every connection: the host stops.

@@ -148,6 +148,24 @@ impl SequencerHandle {
         known.await.map_err(|_| Stopped)
     }
 
+    /// Hears of sessions from now on, beginning with a look at the published state. At most this many events may wait:
+    /// past it nothing more is heard.
+    pub(crate) async fn listen<T: Send + 'static>(
+        &self,
+        what: Heard,
+        most: usize,
+        look: impl FnOnce(&Published) -> T + Send + 'static,
+    ) -> Result<(T, mpsc::Receiver<Arc<Sequenced>>), Stopped> {
+        let (ear, heard) = mpsc::channel(most);
+        let (sender, seen) = oneshot::channel();
+        let begin = Box::new(move |published: &Published| {
+            // Whoever asked may have gone meanwhile.
+            sender.send(look(published)).ok();
+        });
+        self.tell(ToSequencer::Listen(Listen { what, ear, begin })).await?;
+        Ok((seen.await.map_err(|_| Stopped)?, heard))
+    }
+
     /// Looks at the published state, behind everything told before.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
@@ -207,11 +225,16 @@ pub(crate) struct Sequencer {
     release_due: bool,
     /// Events of one resource that are published and not handed out yet: within a step only.
     undelivered: Vec<Arc<Sequenced>>,
+    /// Sessions that came in with what they had, and at which number. What happened to them before is not in the replay.
+    entered: HashMap<SessionId, u64>,
     /// How sessions are called, of those of which something was published.
     names: HashMap<SessionId, Arc<Names>>,
     replay: Replay,
     connections: HashMap<ConnectionId, Connection>,
     subscribers: HashMap<Resource, Vec<Subscriber>>,
+    /// Those in this process who hear of one session, and of all.
+    ears: HashMap<SessionId, Vec<Ear>>,
+    news_ears: Vec<Ear>,
     clients: HashMap<ClientId, Client>,
     touches: u64,
 }
@@ -239,10 +262,13 @@ impl Sequencer {
             unpersisted,
             release_due: false,
             undelivered: Vec::new(),
+            entered: HashMap::new(),
             names: HashMap::new(),
             replay,
             connections: HashMap::new(),
             subscribers: HashMap::new(),
+            ears: HashMap::new(),
+            news_ears: Vec::new(),
             clients: clients.into_iter().filter_map(known).collect(),
             touches: 0,
         };
@@ -291,9 +317,27 @@ impl Sequencer {
                     self.published.state.sessions.insert(session.id.clone(), *session);
                 }
             }
+            ToSequencer::Enter(session) => {
+                if !self.published.is_known(&session.id) {
+                    self.entered.insert(session.id.clone(), self.published.seq);
+                    self.published.state.sessions.insert(session.id.clone(), *session);
+                }
+            }
+            ToSequencer::Admit(cold) => {
+                // Lists hear of it; nothing of it is in the journal, so it has no number.
+                self.notify(&SessionEvent::Listed, &cold.session);
+                self.published.cold.insert(cold.session.id.clone(), *cold);
+            }
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
             ToSequencer::Read(look) => {
                 look(&self.published, Counters { connections: self.connections.len() });
+            }
+            ToSequencer::Listen(listen) => {
+                match listen.what {
+                    Heard::Session(session) => self.ears.entry(session).or_default().push(listen.ear),
+                    Heard::News => self.news_ears.push(listen.ear),
+                }
+                (listen.begin)(&self.published);
             }
             ToSequencer::WhoIs(client, told) => {
                 let client = self.clients.get(&client);
@@ -371,6 +415,14 @@ impl Sequencer {
     /// The events after a number of what is wanted, where all of them are there.
     fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<Told>> {
         if seen > self.published.seq {
+            return None;
+        }
+        let is_wanted = |session: &Session| {
+            let chats = session.chats.iter().map(|chat| Resource::Chat(session.id.clone(), chat.id.clone()));
+            chats.chain([Resource::Session(session.id.clone())]).any(|resource| wanted(&resource).is_some())
+        };
+        let entered = self.entered.iter().filter(|(_, at)| seen < **at);
+        if entered.filter_map(|(id, _)| self.published.state.sessions.get(id)).any(is_wanted) {
             return None;
         }
         let events = self.replay.after(seen)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grove_core::*;
 
-use super::{Aside, Names, Origin, Publication, Resource, Sequenced, Sequencer};
+use super::{Aside, Ear, Names, Origin, Publication, Resource, Sequenced, Sequencer, Trace};
 use crate::connection::{Close, Events, Outgoing};
 use crate::dialect::Dialect;
 
@@ -13,7 +13,7 @@ impl Sequencer {
     pub(super) fn publish(&mut self, publication: Publication) {
         let mut origin = publication.origin;
         for event in publication.events {
-            self.publish_one(event, origin.take());
+            self.publish_one(event, origin.take(), publication.trace);
         }
         for (session, chat, turn) in publication.finished {
             if let Some(chat) = self.published.state.sessions.get_mut(&session).and_then(|s| s.chat_mut(&chat)) {
@@ -26,7 +26,7 @@ impl Sequencer {
         }
     }
 
-    pub(super) fn publish_one(&mut self, event: Event, origin: Option<Origin>) {
+    pub(super) fn publish_one(&mut self, event: Event, origin: Option<Origin>, trace: Trace) {
         self.published.seq += 1;
         let removed = match &event.change {
             Change::Session(id, SessionEvent::Removed) => self.published.state.sessions.get(id).cloned(),
@@ -38,7 +38,10 @@ impl Sequencer {
             _ => None,
         };
         apply(&mut self.published.state, &event);
-        if let Some(session) = event.change.session() {
+        if let Change::Session(id, SessionEvent::Removed) = &event.change {
+            self.entered.remove(id);
+        }
+        if let (Some(session), Trace::Journal) = (event.change.session(), trace) {
             self.unpersisted.entry(session.clone()).or_insert(self.published.seq);
             self.last_of.insert(session.clone(), self.published.seq);
         }
@@ -149,8 +152,28 @@ impl Sequencer {
                 }
             }
         }
-        for event in self.undelivered.drain(..) {
+        let mut delivered = std::mem::take(&mut self.undelivered);
+        for event in delivered.drain(..) {
+            self.let_hear(&event);
             self.replay.push(event);
+        }
+        // Only to use its room again.
+        self.undelivered = delivered;
+    }
+
+    /// Tells those in this process who listen. Who has gone or cannot keep up is told no more.
+    fn let_hear(&mut self, event: &Arc<Sequenced>) {
+        let tell = |ear: &Ear| ear.try_send(event.clone()).is_ok();
+        if let Some(session) = event.event.change.session()
+            && let Some(ears) = self.ears.get_mut(session)
+        {
+            ears.retain(tell);
+            if ears.is_empty() {
+                self.ears.remove(session);
+            }
+        }
+        if matches!(&event.event.change, Change::Session(_, change) if is_news(change)) {
+            self.news_ears.retain(tell);
         }
     }
 

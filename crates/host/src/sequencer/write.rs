@@ -3,7 +3,7 @@
 use grove_core::SessionId;
 
 use super::event::confirms;
-use super::{AttachAs, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Unwritten};
+use super::{AttachAs, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Trace, Unwritten};
 use crate::config::Durability;
 use crate::journal::{RecordRef, Sync};
 
@@ -82,6 +82,10 @@ impl Sequencer {
         let mut seq = self.published.seq;
         let held = self.held.iter();
         let mut publish = |publication: &Publication, seq: &mut u64, lines: &mut Vec<u8>| {
+            if publication.trace == Trace::Numbers {
+                *seq += publication.events.len() as u64;
+                return Ok(());
+            }
             let mut origin = publication.origin.as_ref();
             let mut left = publication.events.len() + publication.marks.len();
             let mut more = || {
@@ -118,8 +122,11 @@ impl Sequencer {
                 | ToSequencer::Unsubscribe(..)
                 | ToSequencer::Detach(_)
                 | ToSequencer::Load(_)
+                | ToSequencer::Enter(_)
+                | ToSequencer::Admit(_)
                 | ToSequencer::Persisted(..)
                 | ToSequencer::Read(_)
+                | ToSequencer::Listen(_)
                 | ToSequencer::WhoIs(..)
                 | ToSequencer::CloseAll => {}
             }

@@ -3,6 +3,7 @@
 mod access;
 mod leased;
 mod page;
+pub mod sdk;
 mod ticket;
 mod visits;
 
@@ -48,6 +49,7 @@ struct Server {
     page: Option<Arc<Page>>,
     tickets: Arc<Tickets>,
     visits: Arc<Visits>,
+    programs: Arc<sdk::Programs>,
 }
 
 /// A host that is served.
@@ -90,7 +92,7 @@ fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, mut listener: 
     let serving = Serving { host: host.clone(), connections: connections.clone(), limit, visits: visits.clone() };
     let env = host.0.env.clone();
     let tickets = Tickets::new(env.clone());
-    let router = router(Server { host, access: Arc::new(access), page, tickets, visits });
+    let router = router(Server { host, access: Arc::new(access), page, tickets, visits, programs: Arc::default() });
     let spawn = env.spawn.clone();
     env.spawn.spawn(Box::pin(async move {
         loop {
@@ -141,6 +143,7 @@ fn router(server: Server) -> Router {
         .route("/ticket", post(issue_ticket))
         .route("/ws", get(upgrade))
         .route("/x-grove", post(leased::answer))
+        .route("/copilot", get(sdk::carry))
         .route("/", get(page_or_upgrade))
         .fallback(page)
         .layer(middleware::from_fn_with_state(server.clone(), check))

@@ -3,6 +3,7 @@
 //! The journal has what happens until then: the session's folder is not written before its logs are there, and whoever
 //! looks into one waits.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -88,9 +89,9 @@ impl Copying {
 }
 
 impl SessionTask {
-    /// Copies those logs that are not there. `index` is that of the log which the main chat's is cut from, where
-    /// somebody has it.
-    pub(super) async fn begin_copies(&mut self, index: Option<Arc<Index>>) {
+    /// Copies those logs that are not there. `indexes` are those of the logs which they are cut from, where somebody
+    /// has them.
+    pub(super) async fn begin_copies(&mut self, mut indexes: HashMap<ChatId, Arc<Index>>) {
         let chats: Vec<ChatId> = self.copying.keys().cloned().collect();
         for chat in chats {
             let is_there = self.fs().exists(&paths::log(&self.tip.id, &chat)).await;
@@ -99,7 +100,7 @@ impl SessionTask {
                 self.copying.remove(&chat);
                 self.settle_artifacts(&chat);
             } else {
-                let index = index.clone().filter(|_| chat.as_str() == Session::MAIN_CHAT);
+                let index = indexes.remove(&chat);
                 self.begin_copy(&chat, index).await;
             }
         }
@@ -124,7 +125,8 @@ impl SessionTask {
     /// Finishes what a host that was killed behind a copy's last step did not get to do.
     fn settle_artifacts(&self, chat: &ChatId) {
         let origin = self.tip.chat(chat).and_then(|chat| chat.origin.as_ref());
-        if origin.is_none_or(|origin| origin.session == self.tip.id) {
+        // What stands beside the logs comes with the main chat's.
+        if chat.as_str() != Session::MAIN_CHAT || origin.is_none_or(|origin| origin.session == self.tip.id) {
             return;
         }
         let (fs, session, inbox) = (self.fs(), self.tip.id.clone(), self.inbox_sender.clone());
@@ -164,7 +166,7 @@ impl SessionTask {
             at: if is_main { self.tip.created_at } else { clock.now() },
             cwd: self.tip.working_directories.first().map_or("/", String::as_str).to_owned(),
         };
-        let after = (origin.session != self.tip.id).then(|| self.after_fork(&origin));
+        let after = (is_main && origin.session != self.tip.id).then(|| self.after_fork(&origin));
         let fs = self.fs();
         let (told, progress) = watch::channel(Progress::Begun);
         let (copied, abort) = abortable(async move {
@@ -234,7 +236,7 @@ impl SessionTask {
 }
 
 /// Waits until one of the copies is done, and gives the chat whose it is.
-pub(super) async fn next_done(copying: &mut std::collections::HashMap<ChatId, Copying>) -> ChatId {
+pub(super) async fn next_done(copying: &mut HashMap<ChatId, Copying>) -> ChatId {
     let waits = copying.iter_mut().filter_map(|(chat, copying)| {
         let progress = &mut copying.under_way.as_mut()?.progress;
         let done = async move {

@@ -1,18 +1,22 @@
 //! Chats that begin with what another one has, and a chat that goes back to one of its own turns.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::FsError;
+use grove_fs::copy::MovedPastes;
 use grove_tree::entries::Stamp;
 use grove_tree::turns::{self, Place, Window};
 use grove_tree::{EntryNo, Index};
 
+use tokio::sync::oneshot;
+
 use super::log::Seen;
-use super::tree::TreeError;
+use super::tree::{CutChat, TreeError};
 use super::{Attempted, SessionTask};
 use crate::sequencer::{Origin, Stopped};
-use crate::store::{info, session_file};
+use crate::store::{content, info, pastes, session_file};
 
 /// A chat that is to begin with what another one has.
 #[derive(Debug)]
@@ -35,7 +39,65 @@ pub(crate) struct ForkedInto {
     pub(crate) until: Option<String>,
 }
 
+/// What a chat of a new session has from the one that it comes from, beside what is told of it.
+#[derive(Debug)]
+pub(crate) struct Heritage {
+    pub(crate) chat: ChatId,
+    /// The log that it is cut from, as it was then.
+    pub(crate) index: Option<Arc<Index>>,
+    /// How its agent calls a copy of the other one's conversation.
+    pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
+}
+
+impl CutChat {
+    /// What makes a chat of a new session begin with this. `moved` says where its pasted files lie now.
+    pub(crate) fn begin(
+        self,
+        session: &SessionId,
+        chat: ChatId,
+        at: Timestamp,
+        moved: &MovedPastes,
+    ) -> (Vec<Change>, Heritage) {
+        let turns: Vec<_> = self.turns.iter().map(|turn| in_another_session(turn, moved)).collect();
+        let origin = Arc::new(self.origin);
+        let mut changes = Vec::new();
+        if chat.as_str() != Session::MAIN_CHAT {
+            let new = Chat {
+                uri: Some(format!("ahp-chat:/{chat}")),
+                title: self.title,
+                origin: Some(origin.clone()),
+                is_read: self.is_read,
+                is_archived: self.is_archived,
+                ..Chat::new(chat.clone(), at)
+            };
+            changes.push(Change::Session(session.clone(), SessionEvent::ChatAdded(new.row())));
+        }
+        let mut told = |event| changes.push(Change::Chat(session.clone(), chat.clone(), event));
+        match origin.is_shown() {
+            true => told(ChatEvent::TurnsInherited { origin, turns, older: self.older }),
+            // What it shows is not what it is about.
+            false => {
+                told(ChatEvent::TurnsInherited { origin, turns: Vec::new(), older: false });
+                if !turns.is_empty() {
+                    told(ChatEvent::TurnsTaken { turns, older: self.older });
+                }
+            }
+        }
+        (changes, Heritage { chat, index: self.index, inherits: self.inherits })
+    }
+}
+
 impl SessionTask {
+    /// Begins with what other sessions' chats have.
+    pub(super) async fn inherit(&mut self, heritage: Vec<Heritage>) {
+        let mut indexes = HashMap::new();
+        for Heritage { chat, index, inherits } in heritage {
+            self.desk(&chat).inherits = inherits;
+            indexes.extend(index.map(|index| (chat, index)));
+        }
+        self.begin_copies(indexes).await;
+    }
+
     /// Notes in the log that another session was made of this one. Nobody waits for that, and it fails nothing.
     pub(super) async fn forked_into(&mut self, fork: ForkedInto) -> Result<(), Stopped> {
         let planned = async {
@@ -151,7 +213,7 @@ impl SessionTask {
     }
 
     /// Where a turn that is over stands in its chat's log.
-    async fn find_turn(
+    pub(super) async fn find_turn(
         &mut self,
         chat: &ChatId,
         seen: Option<Seen>,
@@ -206,5 +268,17 @@ impl SessionTask {
             return Ok(());
         }
         session_file::make_room_for_chat(self.fs().as_ref(), &self.tip.id, chat).await
+    }
+}
+
+/// A turn as another session has it: shared, unless what it says or the bytes that are kept with it name what is stored
+/// with the first.
+fn in_another_session(turn: &Arc<Turn>, moved: &MovedPastes) -> Arc<Turn> {
+    if let Some(turn) = pastes::in_turn(moved, turn) {
+        return turn;
+    }
+    match turn.parts.iter().any(|part| !content::named_in(part).is_empty()) {
+        true => Arc::new(Turn { encodings: Encodings::default(), ..Turn::clone(turn) }),
+        false => turn.clone(),
     }
 }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::turns::{Origin, ended_turn, header_line, name_line, turn_lines};
-use grove_tree::{AppendError, Ending, Index, LogError, Owner, store};
+use grove_tree::{AppendError, Ending, EntryNo, Index, LogError, Owner, Role, store};
 
 use sha2::{Digest, Sha256};
 
+use crate::store::artifacts::moment;
 use crate::store::{locking, paths};
 
 /// The log of a chat.
@@ -40,6 +41,20 @@ struct Written {
     begun: HashSet<(TurnId, Timestamp)>,
 }
 
+impl Written {
+    /// Whether a turn is in the log, and not just one of the same id on another branch.
+    fn has(&self, turn: &Turn) -> bool {
+        let time = |first| self.index.time(first).and_then(|time| u64::try_from(time).ok());
+        self.begun.contains(&(turn.id.clone(), turn.started_at))
+            || self.foreign(&turn.id).and_then(time) == Some(turn.started_at.0)
+    }
+
+    /// The first entry of a turn that another program wrote. It has no end of its own and is called by that entry.
+    fn foreign(&self, turn: &TurnId) -> Option<EntryNo> {
+        self.index.find(turn.as_str()).filter(|first| self.index.role(*first) == Some(Role::User))
+    }
+}
+
 /// A log at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
@@ -47,6 +62,48 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) index: Arc<Index>,
 }
+
+/// A verdict on what an agent asked, as a log keeps it where the agent must not learn of it before.
+#[derive(Clone, Debug)]
+pub(super) struct Permission {
+    pub(super) turn: TurnId,
+    pub(super) call: ToolCallId,
+    pub(super) request: RequestId,
+    pub(super) tool: String,
+    pub(super) decision: Decision,
+    pub(super) at: Timestamp,
+}
+
+impl Permission {
+    /// It follows from what was asked, so that what is written again after a failure is there once.
+    fn id(&self) -> String {
+        let Self { turn, call, request, .. } = self;
+        hex::encode(&Sha256::digest(format!("permission {turn} {call} {request}"))[..4])
+    }
+
+    fn line(&self, parent: Option<&str>) -> Vec<u8> {
+        let mut line = serde_json::json!({
+            "type": "custom",
+            "customType": PERMISSION,
+            "data": {
+                "turn": self.turn,
+                "call": self.call,
+                "tool": self.tool,
+                "decision": self.decision,
+                "at": self.at,
+            },
+            "id": self.id(),
+            "parentId": parent,
+            "timestamp": format!("{:.3}", moment(self.at)),
+        })
+        .to_string();
+        line.push('\n');
+        line.into_bytes()
+    }
+}
+
+/// The type of such an entry.
+const PERMISSION: &str = "grove.permission";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatLogError {
@@ -104,6 +161,32 @@ impl ChatLog {
         self.catch_up_held(session).await
     }
 
+    /// Writes verdicts that the log does not have yet.
+    pub(super) async fn record(
+        &mut self,
+        session: &Session,
+        permissions: impl Iterator<Item = &Permission>,
+    ) -> Result<(), ChatLogError> {
+        let permissions: Vec<&Permission> = permissions.collect();
+        if permissions.is_empty() {
+            return Ok(());
+        }
+        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        let mut written = match self.written.take() {
+            Some(written) => written,
+            None => self.open(session).await?,
+        };
+        for permission in permissions {
+            if written.index.find(&permission.id()).is_none() {
+                let leaf = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned());
+                self.append(&mut written.index, &permission.line(leaf.as_deref())).await?;
+            }
+        }
+        // What fails half-way is looked at anew next time.
+        self.written = Some(written);
+        Ok(())
+    }
+
     /// The same by whoever holds the log's lock.
     async fn catch_up_held(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let Some(chat) = session.chat(&self.chat) else { return Ok(()) };
@@ -120,7 +203,11 @@ impl ChatLog {
             // The journal lets go of what is here, so it must be on the disk.
             self.fs.sync(&self.path).await?;
             if written.index.log_length() >= self.indexed + INDEX_EVERY {
-                store::write_side_index(self.fs.as_ref(), &self.path, &self.side_path, &written.index).await?;
+                let (fs, index) = (self.fs.as_ref(), &written.index);
+                if store::write_side_index(fs, &self.path, &self.side_path, index).await.is_err() {
+                    // The log can be read without it, and not every store takes bytes.
+                    tracing::debug!("the index beside a log could not be written");
+                }
                 self.indexed = written.index.log_length();
             }
         }
@@ -139,8 +226,7 @@ impl ChatLog {
         let leaf = |index: &Index| index.leaf().map(|leaf| index.id(leaf).into_owned());
         self.append_entries(&mut written, chat).await?;
         // The newest are the ones that are missing.
-        let missing =
-            turns.iter().rev().take_while(|turn| !written.begun.contains(&(turn.id.clone(), turn.started_at))).count();
+        let missing = turns.iter().rev().take_while(|turn| !written.has(turn)).count();
         let ends = seen_ends(&turns[turns.len() - missing..], chat.touched_at);
         for ((at, turn), seen_end) in turns.iter().enumerate().skip(turns.len() - missing).zip(ends) {
             let origin = Origin {
@@ -172,7 +258,8 @@ impl ChatLog {
     /// Writes entries that belong to no turn, as far as what they stand behind is written.
     async fn append_entries(&self, written: &mut Written, chat: &Chat) -> Result<(), ChatLogError> {
         for entry in &chat.unlogged {
-            if entry.after.as_ref().is_some_and(|after| !written.turns.contains(after)) {
+            let has = |turn: &TurnId| written.turns.contains(turn) || written.foreign(turn).is_some();
+            if entry.after.as_ref().is_some_and(|after| !has(after)) {
                 break;
             }
             // It was written before a crash, perhaps.

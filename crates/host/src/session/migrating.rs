@@ -53,6 +53,10 @@ impl SessionTask {
         if self.tip.store == *name {
             return Ok(Ok(Migrated { store: name.clone(), checked: Checked::default() }));
         }
+        let stores = &self.around.env.stores;
+        if let Some(store) = [&self.tip.store, name].into_iter().find(|store| stores.is_entrusted(store)) {
+            return Ok(Err(StoreError::OfProvider(store.clone()).into()));
+        }
         let prepared = self.copy_to(name).await;
         let (to, checked) = match prepared {
             Ok(prepared) => prepared,

@@ -3,11 +3,14 @@
 
 mod copying;
 mod forks;
+mod holding;
 mod log;
 mod memory;
 mod migrating;
 mod pastes;
+mod publishing;
 mod reports;
+mod saving;
 pub(crate) mod spills;
 mod tree;
 mod work;
@@ -21,20 +24,23 @@ use futures_util::future::AbortHandle;
 use grove_agents::{Agent, AgentError, AgentSession, Closing, Mark, Outlasts, Report, Resumption};
 use grove_core::*;
 use grove_fs::SessionFs;
-use grove_tree::Index;
+use grove_fs::temp_files::Fate as TempFate;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::copying::Copying;
+use self::holding::Holding;
+pub(crate) use self::holding::Presence;
 pub(crate) use self::log::Seen;
 use self::log::{ChatLog, ChatLogError};
+use self::publishing::{Attempted, Ended, Outbox, done};
 use crate::config::Config;
 use crate::env::{Env, Task};
 use crate::hooks::Hooks;
 use crate::host::Inner;
-use crate::sequencer::{Aside, NotWritten, Origin, Publication, SequencerHandle, Stopped, ToSequencer, Unwritten};
+use crate::sequencer::{Aside, NotWritten, Origin, SequencerHandle, Stopped, ToSequencer, Unwritten};
 use crate::store::copies::Copies;
 use crate::store::session_file::{self, Fate};
-pub(crate) use forks::{ForkedInto, NewChat};
+pub(crate) use forks::{ForkedInto, Heritage, NewChat};
 pub(crate) use migrating::{MigrateError, Migrated};
 use spills::{Left, SessionSpills};
 use tree::Undertaking;
@@ -76,6 +82,8 @@ pub(crate) enum ToSession {
     Fork(ChatId, NewChat, oneshot::Sender<Result<(), TreeError>>),
     /// Has the session lie in another store.
     Migrate(StoreName, oneshot::Sender<Result<Migrated, MigrateError>>),
+    /// The provider that keeps the session has gone, or has come back.
+    Provider(Presence),
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -130,13 +138,14 @@ pub(crate) struct Surroundings {
     pub(crate) copies: Copies,
     /// Sessions of which an earlier host left temporary files.
     pub(crate) left: Arc<HashSet<SessionId>>,
+    /// What becomes of the session's own.
+    pub(crate) temp_files: TempFate,
 }
 
 /// How a session's task begins.
 pub(crate) enum Beginning {
-    /// The session is new; the task waits until it stands in state. Its agent may begin with a copy of another one's
-    /// conversation. `index` is that of the log which it is cut from.
-    New { begun: oneshot::Receiver<()>, inherits: Option<oneshot::Receiver<Option<String>>>, index: Option<Arc<Index>> },
+    /// The session is new; the task waits until it stands in state. Its chats may begin with what others have.
+    New { begun: oneshot::Receiver<()>, heritage: Vec<Heritage> },
     /// The session was there before its task; everything of it up to a number is in it. Its agents were heard up to
     /// these marks.
     Known { seq: u64, marks: HashMap<ChatId, Mark> },
@@ -156,8 +165,10 @@ pub(crate) fn start(
     let spawn = around.env.spawn.clone();
     let copying = Copying::expected(&around, &tip).into_iter().collect();
     let left = if around.left.contains(&tip.id) { Left::Some } else { Left::None };
-    let spills = SessionSpills::new(tip.id.clone(), fs.clone(), left, &around.config);
+    let spills = SessionSpills::new(tip.id.clone(), fs.clone(), left, around.temp_files, &around.config);
+    let holding = around.env.stores.is_entrusted(&tip.store).then(Holding::default);
     let mut task = SessionTask {
+        holding,
         copying,
         spills,
         around,
@@ -184,18 +195,16 @@ pub(crate) fn start(
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
-            Beginning::New { begun, inherits, index } => {
+            Beginning::New { begun, heritage } => {
                 if begun.await.is_err() {
                     return;
                 }
-                task.begin_copies(index).await;
-                let main = Session::MAIN_CHAT.into();
-                task.desk(&main).inherits = inherits;
-                task.open(&main);
+                task.inherit(heritage).await;
+                task.open(&Session::MAIN_CHAT.into());
             }
             Beginning::Known { seq, marks } => {
                 task.last_seq = seq;
-                task.begin_copies(None).await;
+                task.begin_copies(HashMap::new()).await;
                 if task.pick_up(marks).await.is_err() {
                     return;
                 }
@@ -243,6 +252,8 @@ struct SessionTask {
     last_seq: u64,
     /// Something happened that belongs into the session's folder.
     folder_due: bool,
+    /// What waits for the provider that keeps the session, where one does.
+    holding: Option<Holding>,
     /// The number of the last thing that was undertaken.
     last_undertaking: u64,
     kept: workspace::Kept,
@@ -323,9 +334,12 @@ impl SessionTask {
                     Some(message) => self.handle(message).await,
                     None => break,
                 },
-                _ = self.reports.recv_many(&mut batch, REPORTS_AT_ONCE), if self.outstanding.is_none() => {
+                _ = self.reports.recv_many(&mut batch, REPORTS_AT_ONCE),
+                    if self.outstanding.is_none() && self.takes_reports() =>
+                {
                     self.take_reports(batch.drain(..)).await
                 }
+                next = holding::next(self.holding.as_mut()) => self.go_on(next).await.map(|()| Flow::On),
                 seq = done(self.outstanding.as_mut()) => {
                     self.published(seq);
                     Ok(Flow::On)
@@ -339,7 +353,9 @@ impl SessionTask {
                     if let Some(stopping) = &mut self.stopping {
                         stopping.grace = None;
                     }
-                    self.stop_turns().await
+                    let stopped = self.stop_turns().await;
+                    self.last_try().await;
+                    stopped
                 }
             };
             let flow = match flow {
@@ -350,7 +366,9 @@ impl SessionTask {
                 break;
             }
             let at_rest = self.outstanding.is_none() && self.copying.is_empty() && self.active_turns().is_empty();
-            if self.folder_due && at_rest {
+            if self.folder_due && at_rest && self.holding.is_some() {
+                self.save_folder().await;
+            } else if self.folder_due && at_rest {
                 self.folder_due = false;
                 self.write_folder(Fate::Kept).await;
             }
@@ -425,6 +443,7 @@ impl SessionTask {
                 }
                 self.send(out).await?;
             }
+            ToSession::Provider(presence) => self.provider_is(presence).await?,
             ToSession::Dispose(done) => {
                 self.dispose().await?;
                 // Whoever asked may have gone meanwhile.
@@ -445,6 +464,11 @@ impl SessionTask {
     /// Whether the session waits for this chat's agent to begin at all.
     fn is_being_created(&self, chat: &ChatId) -> bool {
         self.tip.lifecycle == Lifecycle::Creating && chat.as_str() == Session::MAIN_CHAT
+    }
+
+    /// What of a turn outlasts the host. Of a session that no journal has, nothing does.
+    fn outlasts(&self) -> Outlasts {
+        if self.holding.is_some() { Outlasts::Nothing } else { self.agent.outlasts() }
     }
 
     /// The store that the session lies in.
@@ -469,63 +493,6 @@ impl SessionTask {
             Err(refused) => Reply::Refused(refused),
         };
         self.around.sequencer.tell(ToSequencer::Tell((dispatch.answer)(reply))).await
-    }
-
-    /// Does what a client wants. It has not happened while it cannot be stored: the session is put back then. Finished
-    /// turns are shared, so keeping it costs the running one.
-    async fn attempt(
-        &mut self,
-        mut command: Command,
-        who: &Who,
-        origin: Option<Origin>,
-    ) -> Result<Result<Attempted, String>, Stopped> {
-        let starts = matches!(
-            command,
-            Command::StartTurn { .. }
-                | Command::Enqueue { .. }
-                | Command::SetSteering { .. }
-                | Command::AddChat { .. }
-                | Command::ForkChat { .. }
-        );
-        if starts && self.stopping.is_some() {
-            return Ok(Err(Stopped.to_string()));
-        }
-        let pastes = match self.put_aside(&mut command, who).await {
-            Ok(pastes) => pastes,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        let before = self.tip.clone();
-        let mut out = Outbox::default();
-        if let Err(rejection) = self.accept(command, who, &mut out) {
-            self.tip = before;
-            self.forget(pastes).await;
-            return Ok(Err(rejection.to_string()));
-        }
-        if out.events.is_empty() {
-            return Ok(Ok(Attempted::NoChange));
-        }
-        if !pastes.is_empty() {
-            self.files_came(&mut out);
-        }
-        match self.around.sequencer.publish_now(out.publication(origin, Unwritten::Refused)).await? {
-            Ok(seq) => {
-                self.last_seq = seq;
-                self.act(out);
-                Ok(Ok(Attempted::Happened))
-            }
-            Err(not_written) => {
-                self.tip = before;
-                self.forget(pastes).await;
-                Ok(Err(not_written.to_string()))
-            }
-        }
-    }
-
-    /// Whether a command would be accepted now.
-    fn check(&self, command: Command, who: &Who) -> Result<(), Rejection> {
-        let agents = self.around.agents.borrow().clone();
-        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
-        validate(Tip { session: &self.tip, agent }, command, who, self.around.env.clock.now()).map(|_| ())
     }
 
     /// A command that somebody waits for. A chat that goes takes its turn with it.
@@ -615,163 +582,13 @@ impl SessionTask {
         self.send(out).await
     }
 
-    /// Checks a command against the tip; what it makes happen goes to the outbox.
-    fn accept(&mut self, command: Command, who: &Who, out: &mut Outbox) -> Result<(), Rejection> {
-        let agents = self.around.agents.borrow().clone();
-        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
-        let batch = advance(&mut self.tip, agent, command, who, self.around.env.clock.now())?;
-        for event in &batch.events {
-            match &event.change {
-                Change::Chat(_, chat, event) => self.note(chat, event, who, out),
-                Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Who::Client(_)) => {
-                    out.settings.extend(values.clone());
-                }
-                Change::Session(_, SessionEvent::TitleChanged(_)) => self.named_by(who),
-                Change::Session(..) | Change::Root(_) => {}
-            }
-        }
-        let begins = |event: &Event| matches!(event.change, Change::Chat(_, _, ChatEvent::TurnStarted { .. }));
-        let turn_begins = batch.events.iter().any(begins);
-        out.events.extend(batch.events);
-        if turn_begins && self.agent.edits_files() {
-            self.look_around(out);
-        }
-        Ok(())
-    }
-
-    /// Says who else works in the session's folders, where that has changed.
-    fn look_around(&mut self, out: &mut Outbox) {
-        let Session { id, uri, working_directories, .. } = &self.tip;
-        let warnings = self.around.workplaces.enter(id, uri, working_directories, self.around.env.clock.now());
-        if self.tip.details.warnings != warnings {
-            let details = Box::new(Details { warnings, ..self.tip.details.clone() });
-            self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Who::Host, out).ok();
-        }
-    }
-
-    /// Notes what an accepted event means for the agent. It is told when the event is written.
-    fn note(&mut self, chat: &ChatId, event: &ChatEvent, who: &Who, out: &mut Outbox) {
-        let mut decided = |request: &str, answer| out.decided.push(((chat.clone(), request.into()), answer));
-        match event {
-            ChatEvent::TurnStarted { turn, .. } => out.prompts.push((chat.clone(), turn.clone())),
-            ChatEvent::ToolCallConfirmed { request, verdict, .. } => {
-                decided(request.as_str(), Answer::Permission(verdict.clone()));
-            }
-            // Whoever waits for it waits for a client's call.
-            ChatEvent::ToolCallCompleted { call, result, .. } => {
-                decided(call.as_str(), Answer::Result(result.clone()));
-            }
-            ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
-                let result = match decision {
-                    Decision::Approved => result.clone(),
-                    Decision::Denied => ToolResult {
-                        success: false,
-                        past_tense_message: "The result was not released".to_owned(),
-                        output: None,
-                        attached: Vec::new(),
-                        extra: None,
-                    },
-                };
-                decided(call.as_str(), Answer::Result(result));
-            }
-            ChatEvent::InputAnswered { request, outcome, .. } => {
-                let asked = self.tip.chat(chat).and_then(|chat| chat.active.as_deref()?.input_request(request));
-                let answers = asked.map(|input| input.answers.clone()).unwrap_or_default();
-                decided(request.as_str(), Answer::Question(InputResponse { outcome: *outcome, answers }));
-            }
-            event if event.ends_turn() => {
-                if let Some(turn) = event.turn() {
-                    let ended = Ended { chat: chat.clone(), turn: turn.clone(), by_agent: *who == Who::Agent };
-                    out.ended.push(ended);
-                }
-                let finished = self.tip.chat(chat).and_then(|state| {
-                    let turn = state.turns.get(state.position(event.turn()?)?)?;
-                    Some((self.tip.id.clone(), chat.clone(), turn.clone()))
-                });
-                out.finished.extend(finished);
-            }
-            _ => {}
-        }
-    }
-
-    /// Publishes what happened by itself, then tells the agent. It happened whether it can be written or not, so it is
-    /// held where it cannot.
-    async fn send(&mut self, mut out: Outbox) -> Result<(), Stopped> {
-        if !out.events.is_empty() || !out.marks.is_empty() {
-            let mut publication = out.publication(None, Unwritten::Held);
-            let marks = std::mem::take(&mut out.marks);
-            publication.marks =
-                marks.iter().map(|(chat, mark)| (self.tip.id.clone(), chat.clone(), mark.clone())).collect();
-            self.unstored.extend(marks);
-            self.outstanding = Some(self.around.sequencer.publish(publication).await?);
-        }
-        self.act(out);
-        Ok(())
-    }
-
-    /// Waits until the agent's last reports are published.
-    async fn take_outstanding(&mut self) {
-        if self.outstanding.is_some() {
-            let seq = done(self.outstanding.as_mut()).await;
-            self.published(seq);
-        }
-    }
-
-    /// The agent's last reports are published.
-    fn published(&mut self, seq: Option<u64>) {
-        self.outstanding = None;
-        // What a sequencer that ended did not get to write is kept by the agents for the next host.
-        if let Some(seq) = seq {
-            self.stored();
-            // A client's action may have been published behind it meanwhile.
-            self.last_seq = self.last_seq.max(seq);
-        }
-    }
-
-    /// What was published is stored: agents need not keep it any longer.
-    fn stored(&mut self) {
-        for (chat, mark) in std::mem::take(&mut self.unstored) {
-            if let Some(Desk { backend: Backend::Ready(agent), .. }) = self.desks.get(&chat) {
-                agent.stored(&mark);
-            }
-        }
-    }
-
-    /// Tells the agent what concerns it.
-    fn act(&mut self, out: Outbox) {
-        self.folder_due = true;
-        for ended in out.ended {
-            self.end(&ended);
-        }
-        for (request, answer) in out.decided {
-            let Some(awaited) = self.awaited.remove(&request) else { continue };
-            // The agent may have given up on it.
-            match (awaited.answer, answer) {
-                (AnswerTo::Permission(waiting), Answer::Permission(decision)) => {
-                    waiting.send(decision).ok();
-                }
-                (AnswerTo::Question(waiting), Answer::Question(response)) => {
-                    waiting.send(response).ok();
-                }
-                (AnswerTo::Result(waiting), Answer::Result(result)) => {
-                    let result = self.spills.clone().fitting(result);
-                    self.around.env.spawn.spawn(Box::pin(async move { drop(waiting.send(result.await)) }));
-                }
-                (AnswerTo::Permission(_) | AnswerTo::Question(_) | AnswerTo::Result(_), _) => {}
-            }
-            self.silence_begins(&request.0);
-        }
-        if !out.settings.is_empty() {
-            self.configure(&out.settings);
-        }
-        for (chat, turn) in out.prompts {
-            self.prompt(&chat, &turn);
-        }
-    }
-
     /// Cancels what runs, lets the agent go, and takes the session out of state.
     async fn dispose(&mut self) -> Result<(), Stopped> {
         let mut out = Outbox::default();
+        if self.holding.is_some() {
+            self.last_try().await;
+            self.let_go().await?;
+        }
         for chat in &mut self.tip.chats {
             chat.queued.clear();
             chat.steering = None;
@@ -781,7 +598,7 @@ impl SessionTask {
         }
         self.accept(Command::ReportSession(SessionEvent::Removed), &Who::Host, &mut out).ok();
         out.prompts.clear();
-        let publication = out.publication(None, Unwritten::Held);
+        let publication = out.publication(None, Unwritten::Held, self.trace());
         // What is held is never refused.
         let published = self.around.sequencer.publish_now(publication).await?;
         self.last_seq = published.unwrap_or(self.last_seq);
@@ -789,7 +606,10 @@ impl SessionTask {
         for chat in self.copying.keys().cloned().collect::<Vec<_>>() {
             self.settle_copy(&chat).await;
         }
-        self.write_folder(Fate::Disposed).await;
+        match self.holding.is_some() {
+            true => self.save_at_end().await,
+            false => self.write_folder(Fate::Disposed).await,
+        }
         // Nothing is to be said of it any more.
         self.folder_due = false;
         self.around.workplaces.leave(&self.tip.id);
@@ -842,10 +662,11 @@ impl SessionTask {
     /// Tells a host that stops when nothing runs that would end with it, and the folder is written; past the grace,
     /// whether it is or not. Agents are let go before.
     fn stop_when_idle(&mut self) {
-        let outlasts = self.agent.outlasts() == Outlasts::Running;
+        let outlasts = self.outlasts() == Outlasts::Running;
         let idle = self.tip.chats.iter().all(|chat| chat.active.is_none());
         // The folder is not written while a turn runs.
-        let at_rest = (!self.folder_due || !idle) && self.outstanding.is_none();
+        let at_rest = (!self.folder_due || !idle) && self.outstanding.is_none() && self.holds_nothing();
+        let at_rest = at_rest || self.is_abandoned();
         if let Some(stopping) = &mut self.stopping
             && (idle || outlasts)
             && (at_rest || stopping.grace.is_none())
@@ -853,76 +674,19 @@ impl SessionTask {
         {
             let agents: Vec<_> = self.desks.values().filter_map(Desk::agent).collect();
             let patience = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
+            let removal = self.around.env.clock.sleep(2 * self.around.config.limits.stop_grace);
             // An agent that works on may still need them.
             let spills = idle.then(|| self.spills.clone());
             self.around.env.spawn.spawn(Box::pin(async move {
                 let let_go = futures_util::future::join_all(agents.iter().map(|agent| agent.close(Closing::HostStops)));
                 futures_util::future::select(Box::pin(let_go), patience).await;
                 if let Some(spills) = spills {
-                    spills.remove().await;
+                    // Where they lie with somebody who does not answer, they stay.
+                    futures_util::future::select(Box::pin(spills.remove()), removal).await;
                 }
                 done.send(()).ok();
             }));
         }
-    }
-}
-
-/// What a step of the task makes happen, gathered so that it is published in one piece, and what the agent is told of
-/// it afterwards.
-#[derive(Default)]
-struct Outbox {
-    events: Vec<Event>,
-    finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
-    ended: Vec<Ended>,
-    decided: Vec<((ChatId, RequestId), Answer)>,
-    /// Turns that the agent is to begin.
-    prompts: Vec<(ChatId, TurnId)>,
-    /// Settings that a person has changed.
-    settings: Extra,
-    /// Up to where agents are heard by this.
-    marks: HashMap<ChatId, Mark>,
-}
-
-/// A turn that is over.
-struct Ended {
-    chat: ChatId,
-    turn: TurnId,
-    by_agent: bool,
-}
-
-/// What somebody answered.
-enum Answer {
-    Permission(Verdict),
-    Question(InputResponse),
-    Result(ToolResult),
-}
-
-/// What became of a command that is allowed.
-enum Attempted {
-    Happened,
-    NoChange,
-}
-
-impl Outbox {
-    /// Takes the events out, to be published.
-    fn publication(&mut self, origin: Option<Origin>, unwritten: Unwritten) -> Publication {
-        Publication {
-            events: std::mem::take(&mut self.events),
-            origin,
-            finished: std::mem::take(&mut self.finished),
-            marks: Vec::new(),
-            unwritten,
-            done: None,
-        }
-    }
-}
-
-/// Waits for a publication that may not be under way, and gives its number.
-async fn done(publication: Option<&mut oneshot::Receiver<Result<u64, NotWritten>>>) -> Option<u64> {
-    match publication {
-        // What is held is never refused, and a sequencer that ended is noticed elsewhere.
-        Some(publication) => publication.await.ok()?.ok(),
-        None => std::future::pending().await,
     }
 }
 

@@ -25,6 +25,8 @@ const TOOL: &str = "grep";
 const GOING: &str = "session-";
 /// and of one in which they are kept.
 const KEPT: &str = "kept-";
+/// Where a session that lies apart from others has its own.
+const TEMP: &str = "temp";
 
 /// The temporary files of one session. Clones are the same ones.
 #[derive(Clone, Debug)]
@@ -49,9 +51,8 @@ pub(crate) enum Left {
 }
 
 impl SessionSpills {
-    pub(crate) fn new(session: SessionId, store: Arc<dyn SessionFs>, left: Left, config: &Config) -> Self {
+    pub(crate) fn new(session: SessionId, store: Arc<dyn SessionFs>, left: Left, fate: Fate, config: &Config) -> Self {
         let limits = SpillLimits { inline: config.limits.spill_bytes, ..SpillLimits::default() };
-        let fate = config.temp_files;
         Self(Arc::new(Inner { session, store, fate, limits, files: OnceLock::new(), left }))
     }
 
@@ -93,7 +94,11 @@ impl SessionSpills {
         if let Some(files) = self.0.files.get() {
             return Some(files.clone());
         }
-        match TempFiles::in_folder(&*self.0.store, folder(&self.0.session, self.0.fate), self.0.fate) {
+        let made = match self.0.store.of_one_session(self.0.session.as_str()) {
+            Some(own) => TempFiles::new(&*own, self.0.fate),
+            None => TempFiles::in_folder(&*self.0.store, folder(&self.0.session, self.0.fate), self.0.fate),
+        };
+        match made {
             Ok(files) => Some(self.0.files.get_or_init(|| files).clone()),
             Err(error) => {
                 tracing::warn!(session = %self.0.session, %error, "there is no room for temporary files");
@@ -116,6 +121,9 @@ impl Spills for SessionSpills {
     async fn read(&self, path: &Path, most: usize) -> Option<Result<Vec<u8>, String>> {
         let path = path.to_str()?;
         let pasted = (self.0.store.clone(), paths::shelf(&self.0.session, Shelf::Files));
+        if let Some(own) = self.0.store.of_one_session(self.0.session.as_str()) {
+            return read_own(&*own, path, most).await;
+        }
         let own = self.0.store.tmpdir().ok().map(|store| (store, folder(&self.0.session, self.0.fate)));
         let left = self.left().await.into_iter().map(|store| (store, folder(&self.0.session, Fate::Removed)));
         for (store, folder) in std::iter::once(pasted).chain(own).chain(left) {
@@ -126,6 +134,15 @@ impl Spills for SessionSpills {
         }
         None
     }
+}
+
+/// A file of a session that lies apart from others, by the name that an agent was told: a pasted one, or a temporary one.
+async fn read_own(store: &dyn SessionFs, path: &str, most: usize) -> Option<Result<Vec<u8>, String>> {
+    let root = store.location("").ok()?;
+    let inside = path.strip_prefix(&root)?.strip_prefix(['/', '\\'])?.replace('\\', "/");
+    let (folder, name) = inside.split_once('/').filter(|(folder, _)| [Shelf::Files.folder(), TEMP].contains(folder))?;
+    let files = Confined::new(store, folder).ok()?;
+    Some(files.read_range(name, 0, most).await.map_err(|error| error.to_string()))
 }
 
 /// The output of one command.

@@ -68,9 +68,13 @@ pub(crate) enum TreeRequest {
     /// Puts a summary in place of what is older.
     Compact {
         instructions: Option<String>,
+        /// How many tokens of the newest are kept as they are; without it, as many as is configured.
+        keep: Option<u64>,
     },
     /// Gives up what is being summarized.
     Abort,
+    /// Which message of the user begins a turn.
+    BeginningOf(TurnId),
 }
 
 /// What a person wants of a way through the tree.
@@ -86,6 +90,7 @@ pub(crate) enum TreeAnswer {
     Compacted(Compacted),
     Aborted(bool),
     Labelled { leaf: Option<String> },
+    Beginning(String),
     Cut(Box<Cutting>),
 }
 
@@ -95,18 +100,37 @@ pub(crate) struct Cutting {
     /// The session as it is, but for its id.
     pub(crate) like: NewSession,
     pub(crate) title: String,
+    /// What its main chat begins with.
+    pub(crate) main: CutChat,
+    /// What its other chats begin with. With a part of a chat no others go.
+    pub(crate) others: Vec<CutChat>,
+    /// Keeps what it comes from where it is.
+    pub(crate) _hold: Hold,
+    pub(crate) prefill: Option<Prefill>,
+}
+
+/// What a chat of a new session is made of.
+#[derive(Debug)]
+pub(crate) struct CutChat {
+    pub(crate) title: String,
+    pub(crate) is_read: bool,
+    pub(crate) is_archived: bool,
     /// Where it comes from, and what of that goes with it.
     pub(crate) origin: ChatOrigin,
     /// The log that it comes from, as it is now.
     pub(crate) index: Option<Arc<Index>>,
-    /// Keeps that log where it is.
-    pub(crate) _hold: Hold,
-    /// The newest turns that go with it, and whether there are older ones.
+    /// The newest turns that it shows, and whether there are older ones.
     pub(crate) turns: Vec<Arc<Turn>>,
     pub(crate) older: bool,
-    pub(crate) prefill: Option<Prefill>,
     /// How the agent calls its own copy of the conversation, where all of it goes with the new session.
     pub(crate) inherits: Option<oneshot::Receiver<Option<String>>>,
+}
+
+/// Where a chat is cut.
+struct CutAt {
+    leaf: Option<EntryNo>,
+    extent: Extent,
+    until: Option<Timestamp>,
 }
 
 /// Where one is after going somewhere.
@@ -210,16 +234,17 @@ impl SessionTask {
             TreeRequest::Navigate { target, wishes } => return self.navigate(chat, seen, target, wishes, done).await,
             TreeRequest::Label { target, label } => self.label(chat, seen, &target, label.as_deref()).await?,
             TreeRequest::Cut { before } => {
-                let is_whole = before.is_none();
-                let cut = self.cut(chat, seen, before).await;
-                cut.map(|mut cutting| {
-                    cutting.inherits = is_whole.then(|| self.fork_agent(chat));
-                    TreeAnswer::Cut(Box::new(cutting))
-                })
+                self.cut(chat, seen, before).await.map(|cutting| TreeAnswer::Cut(Box::new(cutting)))
             }
             TreeRequest::Merge { from, instructions } => return self.merge(chat, seen, from, instructions, done).await,
-            TreeRequest::Compact { instructions } => return self.compact(chat, seen, instructions, Some(done)).await,
+            TreeRequest::Compact { instructions, keep } => {
+                return self.compact(chat, seen, instructions, keep, Some(done)).await;
+            }
             TreeRequest::Abort => Ok(TreeAnswer::Aborted(self.give_up(chat, TreeError::Aborted).await?)),
+            TreeRequest::BeginningOf(turn) => {
+                let found = self.find_turn(chat, seen, &turn).await;
+                found.map(|(seen, place)| TreeAnswer::Beginning(seen.index.id(place.first).into_owned()))
+            }
         };
         answered(done, answer)
     }
@@ -229,6 +254,8 @@ impl SessionTask {
             return Err(TreeError::UnknownChat(chat.clone()));
         }
         self.copied(chat).await?;
+        // Whoever saves has the log meanwhile. A sequencer that ended is noticed elsewhere.
+        self.settle().await.ok();
         let (fs, session) = (self.fs(), self.tip.id.clone());
         let log = self.logs.entry(chat.clone()).or_insert_with(|| super::ChatLog::new(fs, &session, chat.clone()));
         Ok(log.look(&self.tip).await?)
@@ -274,43 +301,80 @@ impl SessionTask {
             config: tip.config.clone(),
             store: tip.store.clone(),
         };
-        let (leaf, extent, prefill, until) = match (&seen, before) {
-            (None, None) => (None, Extent::All, None, None),
+        let whole = |seen: Option<&Seen>| CutAt {
+            leaf: seen.and_then(|seen| seen.index.leaf()),
+            extent: Extent::All,
+            until: None,
+        };
+        let (at, prefill) = match (&seen, before) {
+            (seen, None) => (whole(seen.as_ref()), None),
             (None, Some(id)) => return Err(PlanError::UnknownEntry { id }.into()),
-            (Some(seen), None) => (seen.index.leaf(), Extent::All, None, None),
             (Some(seen), Some(target)) => {
                 let until = begun_at(seen, &target).await?;
                 let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
-                (point.leaf, Extent::Branch, Some(point.prefill), until)
+                (CutAt { leaf: point.leaf, extent: Extent::Branch, until }, Some(point.prefill))
             }
         };
-        let window = self.turns_at(chat, seen.as_ref(), leaf).await?;
+        let is_session = at.extent == Extent::All && chat.as_str() == Session::MAIN_CHAT;
+        let title = tip.title.clone();
+        let main = self.cut_chat(chat, seen, &at).await?;
+        let mut others = Vec::new();
+        if is_session {
+            let chats: Vec<ChatId> = self.tip.chats.iter().skip(1).map(|chat| chat.id.clone()).collect();
+            for other in chats {
+                let seen = self.look(&other).await?;
+                let at = whole(seen.as_ref());
+                let cut = self.cut_chat(&other, seen, &at).await?;
+                others.push(self.kept_aside(&other, cut));
+            }
+        }
+        let _hold = self.around.copies.hold(&like.id, None);
+        Ok(Cutting { title, _hold, like, main, others, prefill })
+    }
+
+    async fn cut_chat(&mut self, chat: &ChatId, seen: Option<Seen>, at: &CutAt) -> Result<CutChat, TreeError> {
+        let window = self.turns_at(chat, seen.as_ref(), at.leaf).await?;
+        let (extent, until) = (at.extent, at.until);
         let part = |seen: &Seen| LogPart {
             boundary: seen.index.log_length(),
             extent,
-            leaf: leaf.map(|leaf| seen.index.id(leaf).into_owned()),
+            leaf: at.leaf.map(|leaf| seen.index.id(leaf).into_owned()),
             until,
         };
+        let state = self.tip.chat(chat);
         let origin = ChatOrigin {
             session: self.tip.id.clone(),
             store: self.tip.store.clone(),
             chat: chat.clone(),
-            uri: self.tip.chat(chat).and_then(|chat| chat.uri.clone()),
+            uri: state.and_then(|chat| chat.uri.clone()),
             turn: window.turns.last().map(|turn| turn.id.clone()),
             kind: OriginKind::Fork,
             log: seen.as_ref().map_or(LogPart { boundary: 0, extent, leaf: None, until: None }, part),
         };
-        Ok(Cutting {
-            title: self.tip.title.clone(),
-            _hold: self.around.copies.hold(&like.id, None),
-            like,
+        Ok(CutChat {
+            title: state.map(|chat| chat.title.clone()).unwrap_or_default(),
+            is_read: state.is_none_or(|chat| chat.is_read),
+            is_archived: state.is_some_and(|chat| chat.is_archived),
             origin,
             index: seen.map(|seen| seen.index),
             turns: window.turns,
             older: window.older,
-            prefill,
-            inherits: None,
+            // A fork at a provider is a record until it is resumed.
+            inherits: (extent == Extent::All && self.holding.is_none()).then(|| self.fork_agent(chat)),
         })
+    }
+
+    /// A chat that is about another one stays so in a copy of its session: it shows no more than it did.
+    fn kept_aside(&self, chat: &ChatId, mut cut: CutChat) -> CutChat {
+        if let Some(state) = self.tip.chat(chat)
+            && let Some(about) = state.origin.as_deref().filter(|origin| !origin.is_shown())
+        {
+            (cut.turns, cut.older) = (state.turns.clone(), state.has_older_turns);
+            (cut.origin.kind, cut.origin.turn) = (about.kind.clone(), about.turn.clone());
+            // Behind it begins what it shows. Copies keep the ids of entries.
+            cut.origin.log.leaf.clone_from(&about.log.leaf);
+        }
+        cut
     }
 
     /// How many turns clients are shown at once.

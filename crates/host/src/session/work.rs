@@ -13,6 +13,7 @@ use grove_agents::{
 };
 use grove_core::*;
 use grove_fs::FsError;
+use grove_work::local_path;
 use tokio::sync::oneshot;
 
 use super::pastes::with_pictures;
@@ -35,6 +36,7 @@ impl SessionTask {
             spills: Arc::new(self.spills.clone()),
         };
         let (agent, inbox, at) = (self.agent.clone(), self.inbox_sender.clone(), chat.clone());
+        let is_entrusted = self.holding.is_some();
         let desk = self.desk(chat);
         let (leaving, inherits) = (desk.leaving.take(), desk.inherits.take());
         let (opened, abort) = abortable(async move {
@@ -48,6 +50,9 @@ impl SessionTask {
                 // The agent says how it calls a conversation only where it calls it otherwise.
                 opening.reports.report(vec![AgentEvent::KnownAs(copy.clone())], None).await.ok();
                 opening.known_as = Some(copy);
+            }
+            if is_entrusted {
+                opening.working_directories = here(opening.working_directories).await;
             }
             let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
             let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
@@ -176,7 +181,7 @@ impl SessionTask {
         let mut out = Outbox::default();
         for (chat, turn) in self.active_turns() {
             let Some(active) = self.tip.chat(&chat).and_then(|chat| chat.active_turn(&turn)) else { continue };
-            let goes_on = match self.agent.outlasts() {
+            let goes_on = match self.outlasts() {
                 Outlasts::Nothing => false,
                 Outlasts::Waiting => active.waits_for_person(),
                 Outlasts::Running => true,
@@ -243,7 +248,7 @@ impl SessionTask {
             self.awaited.insert((chat.clone(), request.clone()), Awaited { turn: turn.clone(), answer });
             waiting.push(Waiting { request, awaits });
         }
-        if self.agent.outlasts() == Outlasts::Running {
+        if self.outlasts() == Outlasts::Running {
             let decided = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)).into_iter();
             waiting.extend(decided.flat_map(ActiveTurn::decided).map(|(request, call, verdict)| {
                 let (answer, answered) = oneshot::channel();
@@ -436,7 +441,7 @@ impl SessionTask {
         let mut out = Outbox::default();
         let error = ErrorInfo::new("hostStopped", "the host stopped before the turn ended");
         // Turns that go on without us do.
-        let ending = if self.agent.outlasts() == Outlasts::Running { Vec::new() } else { self.active_turns() };
+        let ending = if self.outlasts() == Outlasts::Running { Vec::new() } else { self.active_turns() };
         for (chat, turn) in ending {
             let stop = Command::StopTurn { chat, turn, error: error.clone() };
             self.accept(stop, &Who::Host, &mut out).ok();
@@ -457,4 +462,12 @@ impl SessionTask {
         let active = |chat: &Chat| Some((chat.id.clone(), chat.active.as_ref()?.id.clone()));
         self.tip.chats.iter().filter_map(active).collect()
     }
+}
+
+/// The folders that are on this machine. What a provider calls a folder need not be one: its agent then works as that of a
+/// session without any.
+async fn here(folders: Vec<String>) -> Vec<String> {
+    let is_here = |folder: &String| local_path(folder).is_ok_and(|path| path.is_dir());
+    let looked = tokio::task::spawn_blocking(move || folders.into_iter().filter(is_here).collect()).await;
+    looked.unwrap_or_default()
 }

@@ -14,13 +14,13 @@ use grove_fs::workspace::database::DatabaseError;
 use grove_fs::workspace::{Checkpoint, Listing, Manifest, Shelf, Todo, WorkspaceError};
 use tokio::sync::{mpsc, oneshot};
 
-use self::lane::Job;
-use self::manifest::Facts;
+use self::lane::{Job, Question};
 use super::{Outbox, SessionTask};
 use crate::sequencer::Stopped;
 use crate::store::paths;
 
 pub(crate) use checkpoints::surveyed;
+pub(super) use manifest::{Facts, put as put_manifest};
 
 /// What can be asked of a session's workspace.
 #[derive(Clone, Debug)]
@@ -83,6 +83,8 @@ pub(crate) enum NoAnswer {
     Database(#[from] DatabaseError),
     #[error("too much is being asked of this session's workspace at once: wait for answers, then ask again")]
     Busy,
+    #[error("{0}")]
+    Unsaved(String),
     #[error("what the session begins with could not be copied yet, and will be tried again: {0}")]
     NotCopied(String),
 }
@@ -99,6 +101,24 @@ pub(crate) enum Change {
     PlanWritten,
     PlanRemoved,
     Files,
+}
+
+impl Change {
+    /// What a request changes when it is done.
+    pub(super) fn of(request: &WorkspaceRequest) -> Option<Self> {
+        match request {
+            WorkspaceRequest::SetPlan(Some(_)) => Some(Change::PlanWritten),
+            WorkspaceRequest::SetPlan(None) => Some(Change::PlanRemoved),
+            WorkspaceRequest::WriteFile { .. } | WorkspaceRequest::RemoveFile { .. } => Some(Change::Files),
+            WorkspaceRequest::Manifest
+            | WorkspaceRequest::Plan
+            | WorkspaceRequest::Files(_)
+            | WorkspaceRequest::ReadFile { .. }
+            | WorkspaceRequest::Checkpoints
+            | WorkspaceRequest::Checkpoint(_)
+            | WorkspaceRequest::Todos => None,
+        }
+    }
 }
 
 /// The answer's way back. Whoever asked may have gone meanwhile.
@@ -147,6 +167,10 @@ impl SessionTask {
 
     /// Has something done with the workspace. It is answered when it is done, and when others have heard of it.
     pub(super) async fn workspace(&mut self, request: WorkspaceRequest, done: Done) -> Result<(), Stopped> {
+        if let Some(reason) = self.workspace_is_refused(&request) {
+            done.send(Err(NoAnswer::Unsaved(reason))).ok();
+            return Ok(());
+        }
         let main = Session::MAIN_CHAT.into();
         if let Err(error) = self.copied(&main).await {
             done.send(Err(NoAnswer::NotCopied(error.to_string()))).ok();
@@ -155,13 +179,25 @@ impl SessionTask {
         if matches!(request, WorkspaceRequest::Checkpoints) {
             self.relist_checkpoints(&main).await?;
         }
-        let job = Job { request, facts: self.facts(), done };
+        let now = self.around.env.clock.now();
+        let job = Job::Answer(Box::new(Question { request, facts: self.facts(), now, done }));
         if let Err(mpsc::error::TrySendError::Full(job) | mpsc::error::TrySendError::Closed(job)) =
             self.lane().try_send(job)
+            && let Job::Answer(question) = job
         {
-            job.done.send(Err(NoAnswer::Busy)).ok();
+            question.done.send(Err(NoAnswer::Busy)).ok();
         }
         Ok(())
+    }
+
+    /// Has the plan noted as it is now, at the beginning and the end of a turn: agents and people write it themselves. A
+    /// lane that is full looks at the next turn.
+    pub(super) fn note_plan(&mut self) {
+        // A fork has none before it is copied.
+        if !self.copying.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
+            let now = self.around.env.clock.now();
+            self.lane().try_send(Job::NotePlan { now }).ok();
+        }
     }
 
     /// Tells others of a change that was made beside the task, then whoever made it.

@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use grove_core::{Session, SessionId, Timestamp};
 use grove_fs::copy::{self, Boundary, Copied, CopyError, Copying, Fork, Parts, Place, PlanThen, Purpose, Unchanged};
 use grove_fs::workspace::database::LocalDatabase;
-use grove_fs::workspace::{Field, Workspace};
+use grove_fs::workspace::{Field, Workspace, WorkspaceError};
 use grove_fs::{FsError, SessionFs};
 
 use super::checkpoints::Named;
@@ -39,11 +39,14 @@ pub(crate) async fn copy(
         return Ok(Copied::default());
     }
     let at = moment(fork.at);
-    let boundary = fork.until.map(|until| Boundary {
-        last_checkpoint: fork.named.last(),
-        at: UNIX_EPOCH + Duration::from_millis(until.0),
-        plan: PlanThen::Unknown,
-    });
+    let boundary = match fork.until {
+        Some(until) => Some(Boundary {
+            last_checkpoint: fork.named.last(),
+            at: UNIX_EPOCH + Duration::from_millis(until.0),
+            plan: plan_then(from, from_folder, until).await?,
+        }),
+        None => None,
+    };
     let database = LocalDatabase::of(from, from_folder);
     let purpose = Purpose::Fork(Fork {
         id: fork.id.to_string(),
@@ -67,6 +70,18 @@ pub(crate) async fn copy(
         workspace.relist_checkpoints(listed, &fork.named.elsewhere, at).await.map_err(failed)?;
     }
     Ok(copied)
+}
+
+/// What the plan was. A history that cannot be read is as good as none.
+async fn plan_then(from: &dyn SessionFs, folder: &str, until: Timestamp) -> Result<PlanThen, FsError> {
+    // As in every copy, a link leads nowhere.
+    let from = from.without_links();
+    let plan = async { Workspace::of(from.as_ref(), Some(folder))?.plan_at(until.0).await };
+    match plan.await {
+        Ok(plan) => Ok(plan),
+        Err(WorkspaceError::Fs(error)) => Err(error),
+        Err(_) => Ok(PlanThen::Unknown),
+    }
 }
 
 /// The fork is whole: what was noted about its copy is not needed any more.

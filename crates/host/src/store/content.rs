@@ -1,8 +1,10 @@
 //! Bodies that are too large for the state, each written once and named by its hash.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use grove_core::{ContentId, SessionId};
-use grove_fs::{FsError, SessionFs};
+use grove_core::*;
+use grove_fs::{Backend, FsError, SessionFs};
 
 use super::paths;
 
@@ -14,7 +16,19 @@ pub(crate) async fn put(
     bytes: &Bytes,
 ) -> Result<(), FsError> {
     let path = paths::content(session, content);
-    if fs.exists(&path).await? { Ok(()) } else { fs.write_file(&path, bytes).await }
+    if fs.exists(&path).await? {
+        return Ok(());
+    }
+    match fs.write_file(&path, bytes).await {
+        // A provider may take text alone.
+        Err(FsError::NotText { .. }) => fs.write_file(&as_text(&path), STANDARD.encode(bytes).as_bytes()).await,
+        written => written,
+    }
+}
+
+/// Where a body lies as text, in a store that takes no bytes.
+fn as_text(path: &str) -> String {
+    format!("{path}.base64")
 }
 
 /// Copies the bodies of a session into the folder of another, which comes from it.
@@ -35,5 +49,32 @@ pub(crate) async fn copy_all(
 }
 
 pub(crate) async fn get(fs: &dyn SessionFs, session: &SessionId, content: &ContentId) -> Result<Vec<u8>, FsError> {
-    fs.read_file(&paths::content(session, content)).await
+    let path = paths::content(session, content);
+    match fs.read_file(&path).await {
+        Err(FsError::NotFound { .. }) if fs.backend() == Backend::Rpc => {
+            let text = fs.read_file(&as_text(&path)).await.map_err(|error| error.at(&path))?;
+            STANDARD.decode(text).map_err(|error| FsError::Other { path, reason: error.to_string() })
+        }
+        read => read,
+    }
+}
+
+/// The stored bodies that a part names.
+pub(crate) fn named_in(part: &Part) -> Vec<&ContentRef> {
+    let attached = match part {
+        Part::Content(content) => return vec![content],
+        Part::ToolCall(call) => match (&call.status, &call.output) {
+            (ToolCallStatus::Completed(result) | ToolCallStatus::PendingResultConfirmation(result), _) => {
+                &result.attached
+            }
+            (_, Some(output)) => &output.attached,
+            (_, None) => return Vec::new(),
+        },
+        _ => return Vec::new(),
+    };
+    let named = attached.iter().flat_map(|attached| match attached {
+        Attached::Content(content) => [Some(content), None],
+        Attached::Edit(change) => [change.before.as_ref(), change.after.as_ref()],
+    });
+    named.flatten().collect()
 }

@@ -4,20 +4,23 @@
 //! on the way begins anew. Bodies that are kept by reference come first, each whole or not at all, and where a session is
 //! made of another, what that one has beside its log.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_fs::copy::{Copied, MovedPath};
+use grove_fs::copy::{Copied, MovedPastes, MovedPath};
 use grove_fs::{FsError, Removal, SessionFs};
 use grove_tree::entries::Stamp;
 use grove_tree::turns::{self, Limit, Window};
-use grove_tree::{Index, LogError, NewHeader, NewLog, Piece, begun, branched, forked, forked_index, store};
+use grove_tree::{
+    EntryNo, Index, LogError, NewHeader, NewLog, Piece, Role, begun, branched, forked, forked_index, store,
+};
 
 use super::artifacts::{self, NewFork};
 use super::checkpoints::{self, Named};
 use super::session_file::LoadError;
 use super::stores::Stores;
-use super::{content, info, paths};
+use super::{content, info, pastes, paths};
 use crate::session::{Seen, TreeError};
 
 /// How much is written at once.
@@ -61,8 +64,40 @@ struct Planned {
     cut_from: Option<Arc<Index>>,
     /// The checkpoints that go with it.
     named: Named,
-    /// Where compactions stand in the log that it is cut from: their lines name files in that session's folder.
+    /// What names files in the folder of the session that it is cut from.
+    naming: Naming,
+}
+
+/// Where entries stand in a log that name files in their session's folder, in the log's order.
+#[derive(Default)]
+struct Naming {
     compactions: Vec<(u64, usize)>,
+    /// What people said: pasted files are named there.
+    messages: Vec<(u64, usize)>,
+}
+
+impl Naming {
+    fn of(index: &Index) -> Self {
+        let place = |entry| (index.offset(entry), index.length(entry));
+        let is_said = |entry: &EntryNo| index.role(*entry) == Some(Role::User);
+        Self {
+            compactions: checkpoints::compactions(index).map(place).collect(),
+            messages: index.entries().filter(is_said).map(place).collect(),
+        }
+    }
+
+    /// Whether a place in the log is in what somebody said.
+    fn is_said(&self, at: u64) -> bool {
+        let behind = self.messages.partition_point(|(line, _)| *line <= at);
+        let last = behind.checked_sub(1).and_then(|before| self.messages.get(before));
+        last.is_some_and(|(line, size)| at < line + *size as u64)
+    }
+}
+
+/// Where files lie that a log names.
+struct Moved {
+    checkpoints: MovedPath,
+    pastes: MovedPastes,
 }
 
 impl CopyJob {
@@ -77,7 +112,9 @@ impl CopyJob {
         }
         let planned = self.plan().await?;
         let mut info = None;
-        if self.origin.session != self.session {
+        // What stands beside the logs comes with the main chat's.
+        let is_session = self.origin.session != self.session && self.chat.as_str() == Session::MAIN_CHAT;
+        if is_session {
             content::copy_all((self.from.as_ref(), &self.origin.session), (fs, &self.session)).await?;
             let copied = self.copy_artifacts(&planned.named).await?;
             let stamp =
@@ -92,9 +129,7 @@ impl CopyJob {
         let index = self.write(planned, info, &unfinished).await?;
         fs.sync(&unfinished).await?;
         fs.rename(&unfinished, &path).await?;
-        if self.origin.session != self.session
-            && let Err(error) = artifacts::settle(fs, &paths::folder(&self.session)).await
-        {
+        if is_session && let Err(error) = artifacts::settle(fs, &paths::folder(&self.session)).await {
             // It is tried again when the session is opened.
             tracing::debug!(session = %self.session, %error, "the note of a copy stays");
         }
@@ -134,20 +169,20 @@ impl CopyJob {
         let (id, at, cwd) = (self.session.to_string(), self.at, self.cwd.clone());
         let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };
         let Some(leaf) = self.origin.log.leaf.clone() else {
-            let (named, compactions) = (Named::default(), Vec::new());
-            return Ok(Planned { log: begun(&header), index: None, cut_from: None, named, compactions });
+            let (named, naming) = (Named::default(), Naming::default());
+            return Ok(Planned { log: begun(&header), index: None, cut_from: None, named, naming });
         };
         let index = self.index().await?;
         let path = paths::log(&self.origin.session, &self.origin.chat);
-        let (mut named, mut compactions) = (Named::default(), Vec::new());
+        let (mut named, mut naming) = (Named::default(), Naming::default());
         if self.origin.session != self.session {
             named = checkpoints::named(self.from.as_ref(), &path, &index, index.find(&leaf)).await?;
-            compactions = checkpoints::compactions(&index).map(|at| (index.offset(at), index.length(at))).collect();
+            naming = Naming::of(&index);
         }
         if self.origin.log.extent == Extent::All {
             // What is copied line by line needs no index, and the one that is changed elsewhere need not be kept twice.
             let (log, new) = (forked(&index, &header), forked_index(&index, &header));
-            return Ok(Planned { log, index: new, cut_from: None, named, compactions });
+            return Ok(Planned { log, index: new, cut_from: None, named, naming });
         }
         let seen = Seen { fs: self.from.clone(), path, index: index.clone() };
         let log = seen.with(move |index, source| {
@@ -159,13 +194,13 @@ impl CopyJob {
             };
             Ok(branched(index, source, &leaf, &header, &mut new_id)?)
         });
-        Ok(Planned { log: log.await?, index: None, cut_from: Some(index), named, compactions })
+        Ok(Planned { log: log.await?, index: None, cut_from: Some(index), named, naming })
     }
 
     /// Writes the log, and behind it what it tells of itself.
     async fn write(&self, planned: Planned, info: Option<Vec<u8>>, to: &str) -> Result<Option<Index>, CopyError> {
         let mut index = planned.index;
-        let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.compactions, to).await?;
+        let resized = self.write_pieces(&planned.log, planned.cut_from.as_deref(), &planned.naming, to).await?;
         // Lines that became longer have put the others elsewhere.
         index.take_if(|_| resized);
         if let Some(mut line) = info {
@@ -181,13 +216,12 @@ impl CopyJob {
         &self,
         log: &NewLog,
         cut_from: Option<&Index>,
-        compactions: &[(u64, usize)],
+        naming: &Naming,
         to: &str,
     ) -> Result<bool, CopyError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
         let from = paths::log(&self.origin.session, &self.origin.chat);
-        let moved =
-            MovedPath { from: paths::folder(&self.origin.session), to: paths::folder(&self.session), separator: '/' };
+        let moved = self.moved();
         let mut resized = false;
         let mut ready = Vec::new();
         for piece in &log.pieces {
@@ -198,24 +232,27 @@ impl CopyJob {
                     let Some(index) = cut_from else { continue };
                     for line in store::read_lines(source, &from, index, &[*entry]).await? {
                         let line = change.apply(index, &line);
-                        ready.extend(moved.rewrite(&line).unwrap_or(line));
+                        let line = moved.checkpoints.rewrite(&line).unwrap_or(line);
+                        let is_said = index.role(*entry) == Some(Role::User);
+                        let rewritten = is_said.then(|| moved.pastes.rewrite(&line)).flatten();
+                        ready.extend(rewritten.unwrap_or(line));
                     }
                 }
                 Piece::Copy { offset, length } => {
                     let (mut at, end) = (*offset, offset + length);
-                    let first = compactions.partition_point(|(line, _)| line < offset);
-                    for (line, size) in compactions[first..].iter().take_while(|(line, _)| *line < end) {
-                        self.copy_range(&from, at, *line, to, &mut ready).await?;
+                    let first = naming.compactions.partition_point(|(line, _)| line < offset);
+                    for (line, size) in naming.compactions[first..].iter().take_while(|(line, _)| *line < end) {
+                        resized |= self.copy_range(at..*line, to, &moved.pastes, naming, &mut ready).await?;
                         let old = source.read_range(&from, *line, *size).await?;
                         if old.len() < *size {
                             return Err(shorter(&from).into());
                         }
-                        let new = moved.rewrite(&old).unwrap_or(old);
+                        let new = moved.checkpoints.rewrite(&old).unwrap_or(old);
                         resized |= new.len() != *size;
                         ready.extend(new);
                         at = line + *size as u64;
                     }
-                    self.copy_range(&from, at, end, to, &mut ready).await?;
+                    resized |= self.copy_range(at..end, to, &moved.pastes, naming, &mut ready).await?;
                 }
             }
             put(target, to, &mut ready, CHUNK).await?;
@@ -224,28 +261,41 @@ impl CopyJob {
         Ok(resized)
     }
 
-    /// Copies bytes of the old log as they are.
+    /// Copies whole lines of the old log as they are, but for the pasted files that they name. Gives whether they have
+    /// another length now.
     async fn copy_range(
         &self,
-        from: &str,
-        start: u64,
-        end: u64,
+        lines: Range<u64>,
         to: &str,
+        moved: &MovedPastes,
+        naming: &Naming,
         ready: &mut Vec<u8>,
-    ) -> Result<(), CopyError> {
+    ) -> Result<bool, CopyError> {
         let (source, target) = (self.from.as_ref(), self.to.as_ref());
-        let mut at = start;
-        while at < end {
-            let most = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
-            let part = source.read_range(from, at, most).await?;
+        let from = paths::log(&self.origin.session, &self.origin.chat);
+        let mut passing = moved.begin(lines.start);
+        let mut resized = false;
+        let mut at = lines.start;
+        while at < lines.end {
+            let most = usize::try_from(lines.end - at).unwrap_or(CHUNK).min(CHUNK);
+            let part = source.read_range(&from, at, most).await?;
             if part.is_empty() {
-                return Err(shorter(from).into());
+                return Err(shorter(&from).into());
             }
             at += part.len() as u64;
-            ready.extend(part);
+            resized |= passing.pass(&part, at >= lines.end, |place| naming.is_said(place), ready);
             put(target, to, ready, CHUNK).await?;
         }
-        Ok(())
+        Ok(resized)
+    }
+
+    /// Where files of the session that it comes from lie now.
+    fn moved(&self) -> Moved {
+        let (source, fork) = (&self.origin.session, &self.session);
+        Moved {
+            checkpoints: MovedPath { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
+            pastes: pastes::moved((self.from.as_ref(), source), (self.to.as_ref(), fork)),
+        }
     }
 }
 
@@ -290,5 +340,12 @@ pub(crate) async fn inherited(
     let source = paths::log(&origin.session, &origin.chat);
     let from = stores.holding(&origin.store, &source).await?;
     let index = index_of(from.as_ref(), origin).await?;
-    Ok(turns::newest_at(from.as_ref(), &source, &index, index.find(leaf), limit).await?)
+    let mut window = turns::newest_at(from.as_ref(), &source, &index, index.find(leaf), limit).await?;
+    let moved = pastes::moved((from.as_ref(), &origin.session), (fs, session));
+    for turn in &mut window.turns {
+        if let Some(renamed) = pastes::in_turn(&moved, turn) {
+            *turn = renamed;
+        }
+    }
+    Ok(window)
 }

@@ -41,10 +41,16 @@ pub(crate) fn forked_from(stamp: Stamp<'_>, origin: &ChatOrigin, copied: &Result
 
 /// The line in the log that it comes from.
 pub(crate) fn forked_into(stamp: Stamp<'_>, fork: &ForkedInto) -> Vec<u8> {
-    let mut into = json!({"session": fork.session});
+    let mut into = json!({"session": fork.session, "title": fork.title});
     if let Some(until) = &fork.until {
         into["until"] = json!(until);
     }
     let message = format!("Forked this session into {:?} ({}).", fork.title, fork.session);
     entries::info(stamp, &json!({"infoType": "fork", "message": message, "into": into}))
+}
+
+/// How a line of the log that a fork comes from says that the fork is called.
+pub(crate) fn title_of(line: &[u8]) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    line.pointer("/data/into/title")?.as_str().map(str::to_owned)
 }

@@ -51,6 +51,18 @@ pub(crate) fn is_moved_away(name: &str) -> bool {
 
 const MOVED_AWAY: &str = "~moved";
 
+/// Where the files of a session lie that is being taken in.
+pub(crate) fn staged(session: &SessionId) -> String {
+    format!("{session}{STAGED}")
+}
+
+/// Whether a name is of such a folder.
+pub(crate) fn is_staged(name: &str) -> bool {
+    name.ends_with(STAGED)
+}
+
+const STAGED: &str = "~import";
+
 /// The log of a chat.
 pub fn log(session: &SessionId, chat: &ChatId) -> String {
     format!("{}/events.jsonl", chat_folder(session, chat))
@@ -63,7 +75,12 @@ pub(crate) fn side_index(session: &SessionId, chat: &ChatId) -> String {
 
 /// What is known of a session beside its conversation.
 pub(crate) fn session_file(session: &SessionId) -> String {
-    format!("{}/session.json", folder(session))
+    session_file_in(&folder(session))
+}
+
+/// The same in a folder that is not a session's yet.
+pub(crate) fn session_file_in(folder: &str) -> String {
+    format!("{folder}/session.json")
 }
 
 /// Where the files of a session lie.

@@ -84,6 +84,21 @@ struct ChatFile {
     modified_at: Timestamp,
     #[serde(default)]
     touched_at: Timestamp,
+    /// Whether the log had turns: a log that is missing is then a loss.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_turns: bool,
+    /// The turn that was running, of a session that no journal has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begun: Option<Begun>,
+}
+
+/// A turn that began and is not in the log.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Begun {
+    turn: TurnId,
+    message: Message,
+    started_at: Timestamp,
 }
 
 fn main_chat() -> ChatId {
@@ -106,6 +121,12 @@ impl ChatFile {
             agent_session: chat.agent_session.clone(),
             modified_at: chat.modified_at,
             touched_at: chat.touched_at,
+            has_turns: chat.has_older_turns || !chat.turns.is_empty(),
+            begun: chat.active.as_deref().map(|active| Begun {
+                turn: active.id.clone(),
+                message: active.message.clone(),
+                started_at: active.started_at,
+            }),
         }
     }
 
@@ -160,10 +181,13 @@ pub(crate) enum LoadError {
 impl SessionFile {
     /// A session as it is now, no turn of it running. `None` while one is.
     fn of(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
+        let is_at_rest = session.chats.iter().all(|chat| chat.active.is_none());
+        if is_at_rest { Self::of_any(session, seq, fate) } else { None }
+    }
+
+    /// The same, whatever runs in it. What has arrived of a turn that runs is not in it.
+    fn of_any(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
         let (main, others) = session.chats.split_first()?;
-        if session.chats.iter().any(|chat| chat.active.is_some()) {
-            return None;
-        }
         Some(Self {
             version: VERSION,
             seq,
@@ -182,7 +206,7 @@ impl SessionFile {
             created_at: session.created_at,
             modified_at: session.modified_at,
             config: session.config.clone(),
-            details: session.details.clone(),
+            details: Details { unsaved: None, ..session.details.clone() },
             active_clients: session.active_clients.clone(),
             chat: ChatFile::of(main),
             chats: others.iter().map(ChatFile::of).collect(),
@@ -260,8 +284,16 @@ impl SessionFile {
         session.modified_at = self.modified_at;
         session.active_clients = self.active_clients;
         session.details = self.details;
-        let chats = std::iter::once(self.chat).chain(self.chats);
-        session.chats = chats.zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
+        let mut chats: Vec<ChatFile> = std::iter::once(self.chat).chain(self.chats).collect();
+        let begun: Vec<_> = chats.iter_mut().filter_map(|chat| Some((chat.id.clone(), chat.begun.take()?))).collect();
+        session.chats = chats.into_iter().zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
+        for (chat, Begun { turn, message, started_at }) in begun {
+            // The log may have it by now.
+            if session.chat(&chat).is_some_and(|chat| chat.position(&turn).is_none()) {
+                let started = ChatEvent::TurnStarted { turn, message, started_at: Some(started_at), queued: None };
+                session.apply(&Event { at: started_at, change: Change::Chat(session.id.clone(), chat, started) });
+            }
+        }
         session.catalogue = session.chats.iter().map(Chat::row).collect();
         for event in mirror::due(&session) {
             let change = Change::Session(session.id.clone(), event);
@@ -279,9 +311,36 @@ pub(crate) async fn write(fs: &dyn SessionFs, session: &Session, seq: u64, fate:
     }
 }
 
+/// Writes the file, whatever runs.
+pub(crate) async fn write_any(fs: &dyn SessionFs, session: &Session, seq: u64, fate: Fate) -> Result<(), FsError> {
+    match SessionFile::of_any(session, seq, fate) {
+        Some(file) => save(fs, &file).await,
+        // A session has its main chat.
+        None => Ok(()),
+    }
+}
+
+/// Writes the file of a session into the folder in which it is staged. It becomes one when that gets its own name.
+pub(crate) async fn write_staged(
+    fs: &dyn SessionFs,
+    staging: &str,
+    session: &Session,
+    seq: u64,
+    fate: Fate,
+) -> Result<SessionFile, FsError> {
+    let path = paths::session_file_in(staging);
+    let runs = || FsError::Other { path: path.clone(), reason: "a turn of it runs".to_owned() };
+    let file = SessionFile::of(session, seq, fate).ok_or_else(runs)?;
+    save_at(fs, path, &file).await?;
+    Ok(file)
+}
+
 /// Writes the file as it is.
 pub(crate) async fn save(fs: &dyn SessionFs, file: &SessionFile) -> Result<(), FsError> {
-    let path = paths::session_file(&file.id);
+    save_at(fs, paths::session_file(&file.id), file).await
+}
+
+async fn save_at(fs: &dyn SessionFs, path: String, file: &SessionFile) -> Result<(), FsError> {
     // Plain data with string keys always serializes.
     let bytes = serde_json::to_vec_pretty(file)
         .map_err(|error| FsError::Other { path: path.clone(), reason: error.to_string() })?;
@@ -343,6 +402,27 @@ pub(crate) async fn load_turns(file: SessionFile, fs: &dyn SessionFs, limits: &L
         turns.push(window);
     }
     Ok(file.session(turns))
+}
+
+/// The same, with a chat whose log had turns and has none any more.
+pub(crate) async fn with_turns(
+    file: SessionFile,
+    fs: &dyn SessionFs,
+    limits: &Limits,
+) -> Result<(Session, Option<ChatId>), LoadError> {
+    let had: Vec<ChatId> = file.chats().filter(|chat| chat.has_turns).map(|chat| chat.id.clone()).collect();
+    let session = load_turns(file, fs, limits).await?;
+    let shows_none = |id: &&ChatId| session.chat(id).is_some_and(|chat| chat.turns.is_empty() && !chat.has_older_turns);
+    for chat in had.iter().filter(shows_none) {
+        // Somebody else may have put the leaf elsewhere: that is no loss.
+        let path = paths::log(&session.id, chat);
+        let is_lost = !fs.exists(&path).await? || store::open_log(fs, &path, &mut String::new).await?.index.is_empty();
+        if is_lost {
+            let lost = Some(chat.clone());
+            return Ok((session, lost));
+        }
+    }
+    Ok((session, None))
 }
 
 /// Reads the turns before `before`, or the last ones, from a chat's log.

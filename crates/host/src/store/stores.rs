@@ -8,8 +8,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_core::{SessionId, StoreName};
-use grove_fs::{FsError, Kind, MemoryFs, SessionFs};
+use grove_fs::rpc::Switchboard;
+use grove_fs::{FsError, Kind, MemoryFs, ProviderStore, SessionFs};
 
+use super::register::Register;
 use super::session_file;
 
 /// The longest name of a store.
@@ -28,6 +30,17 @@ struct Inner {
     default: Mutex<StoreName>,
     /// Stores that could not be looked into when the host started: what they hold is not known.
     out_of_reach: Mutex<BTreeMap<StoreName, String>>,
+    /// Stores at providers, which come while the host runs.
+    entrusted: Mutex<BTreeMap<StoreName, Entrusted>>,
+    /// What is known here of the sessions in those.
+    register: Register,
+}
+
+/// A store at a provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Entrusted {
+    pub(crate) fs: Arc<ProviderStore>,
+    pub(crate) line: Arc<Switchboard>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +56,8 @@ pub enum Lasting {
     Kept,
     /// It ends with the host.
     WithHost,
+    /// It is a provider's, at the other end of a connection. Nothing of it is written anywhere else.
+    Entrusted,
 }
 
 /// A store that is not configured any more.
@@ -63,6 +78,12 @@ pub enum StoreError {
     BadName(String),
     #[error("there is a store {0} already")]
     Twice(StoreName),
+    #[error("the provider of {0} is not connected: connect it again, then try again")]
+    Away(StoreName),
+    #[error(
+        "{0} is the store of a provider: sessions come there through the endpoint that it belongs to, and stay there"
+    )]
+    OfProvider(StoreName),
     #[error(
         "sessions are active ({0}), so the store of new ones cannot be changed: end them first, or set it before any starts"
     )]
@@ -78,7 +99,20 @@ impl Stores {
         let local = Entry { fs: local, lasting: Lasting::Kept };
         let memory = Entry { fs: Arc::new(MemoryFs::default()), lasting: Lasting::WithHost };
         let named = BTreeMap::from([(StoreName::default(), local), (StoreName::from(Self::MEMORY), memory)]);
-        Self(Arc::new(Inner { named, former: Vec::new(), default: Mutex::default(), out_of_reach: Mutex::default() }))
+        Self(Arc::new(Inner {
+            named,
+            former: Vec::new(),
+            default: Mutex::default(),
+            out_of_reach: Mutex::default(),
+            entrusted: Mutex::default(),
+            register: Register::default(),
+        }))
+    }
+
+    /// The same stores, which remember in this register what is entrusted to providers. Without one that is forgotten
+    /// with the host.
+    pub fn with_register(self, register: Register) -> Self {
+        Self(Arc::new(Inner { register, ..self.parts() }))
     }
 
     /// The same stores and one more.
@@ -109,12 +143,51 @@ impl Stores {
             former: self.0.former.clone(),
             default: Mutex::new(self.default_name()),
             out_of_reach: Mutex::new(self.out_of_reach().clone()),
+            entrusted: Mutex::new(self.providers().clone()),
+            register: self.0.register.clone(),
         }
     }
 
+    /// Adds the store of a provider, or puts it in the place of the one that had its name. The caller has seen that no
+    /// session is active there.
+    pub(crate) fn entrust(&self, name: &StoreName, entrusted: Entrusted) -> Result<(), StoreError> {
+        check_name(name)?;
+        if self.0.named.contains_key(name) {
+            return Err(StoreError::Twice(name.clone()));
+        }
+        self.providers().insert(name.clone(), entrusted);
+        Ok(())
+    }
+
+    /// Takes the store of a provider away.
+    pub(crate) fn release(&self, name: &StoreName) {
+        self.providers().remove(name);
+    }
+
+    /// The store of a provider.
+    pub(crate) fn entrusted(&self, name: &StoreName) -> Option<Entrusted> {
+        self.providers().get(name).cloned()
+    }
+
+    /// Where sessions of a provider work that were not told where, as the provider calls it.
+    pub(crate) fn initial_cwd(&self, name: &StoreName) -> Option<String> {
+        self.entrusted(name)?.fs.initial_cwd()
+    }
+
+    pub(crate) fn is_entrusted(&self, name: &StoreName) -> bool {
+        self.lasting(name) == Some(Lasting::Entrusted)
+    }
+
+    pub(crate) fn register(&self) -> &Register {
+        &self.0.register
+    }
+
     pub fn get(&self, name: &StoreName) -> Result<Arc<dyn SessionFs>, StoreError> {
-        match self.0.named.get(name) {
-            Some(entry) => Ok(entry.fs.clone()),
+        if let Some(entry) = self.0.named.get(name) {
+            return Ok(entry.fs.clone());
+        }
+        match self.entrusted(name) {
+            Some(entrusted) => Ok(entrusted.fs),
             None => Err(StoreError::Unknown { name: name.clone(), known: self.to_string() }),
         }
     }
@@ -122,6 +195,9 @@ impl Stores {
     /// A store, which can be reached now.
     pub async fn reach(&self, name: &StoreName) -> Result<Arc<dyn SessionFs>, StoreError> {
         let fs = self.get(name)?;
+        if self.entrusted(name).is_some_and(|entrusted| !entrusted.line.is_connected()) {
+            return Err(StoreError::Away(name.clone()));
+        }
         let out_of_reach = |reason: String| StoreError::OutOfReach { name: name.clone(), reason };
         // What it held at the start is not known, so an id that seems free may be taken there.
         if let Some(reason) = self.out_of_reach().get(name) {
@@ -132,10 +208,11 @@ impl Stores {
     }
 
     pub fn lasting(&self, name: &StoreName) -> Option<Lasting> {
-        self.0.named.get(name).map(|entry| entry.lasting)
+        let named = self.0.named.get(name).map(|entry| entry.lasting);
+        named.or_else(|| self.entrusted(name).map(|_| Lasting::Entrusted))
     }
 
-    /// The names of all stores, sorted.
+    /// The names of all stores that are this host's own, sorted.
     pub fn names(&self) -> impl Iterator<Item = &StoreName> {
         self.0.named.keys()
     }
@@ -154,6 +231,9 @@ impl Stores {
     /// Has new sessions lie elsewhere, and gives where they lay before. The caller has seen that none is active.
     pub(crate) fn set_default(&self, name: &StoreName) -> Result<StoreName, StoreError> {
         self.get(name)?;
+        if self.is_entrusted(name) {
+            return Err(StoreError::OfProvider(name.clone()));
+        }
         Ok(std::mem::replace(&mut *self.default_mut(), name.clone()))
     }
 
@@ -211,6 +291,10 @@ impl Stores {
     // Neither is left half-changed by anything that can panic, so a poisoned lock still guards whole data.
     fn default_mut(&self) -> MutexGuard<'_, StoreName> {
         self.0.default.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn providers(&self) -> MutexGuard<'_, BTreeMap<StoreName, Entrusted>> {
+        self.0.entrusted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn out_of_reach(&self) -> MutexGuard<'_, BTreeMap<StoreName, String>> {

@@ -75,7 +75,8 @@ pub(crate) async fn survey(stores: &Stores, moves: &HashMap<SessionId, Moved>) -
     Ok(survey)
 }
 
-async fn list(name: &StoreName, fs: &dyn SessionFs) -> Result<Vec<String>, FsError> {
+/// The names of what lies in a store.
+pub(crate) async fn list(name: &StoreName, fs: &dyn SessionFs) -> Result<Vec<String>, FsError> {
     look_for(name, fs).await?;
     match fs.readdir("").await {
         Err(FsError::NotFound { .. }) => Ok(Vec::new()),
@@ -96,6 +97,13 @@ impl Survey {
                 // Somebody was killed while removing it.
                 if let Err(error) = moving::remove_put_away(fs, &name).await {
                     self.damage.push(format!("{name}, which lies elsewhere by now, cannot be removed: {error}"));
+                }
+                continue;
+            }
+            if paths::is_staged(&name) {
+                // Whoever was putting a session there is gone with the host before.
+                if let Err(error) = moving::remove_put_away(fs, &name).await {
+                    self.damage.push(format!("{name}, which never became a session, cannot be removed: {error}"));
                 }
                 continue;
             }
@@ -151,8 +159,10 @@ impl Survey {
                     }
                 }
                 // What was there is gone, but the old one is not.
-                Some(Lasting::WithHost) if chosen.is_some() => drop(self.stayed.insert(id.clone())),
-                Some(Lasting::WithHost) => drop(self.gone.insert(id.clone())),
+                Some(Lasting::WithHost | Lasting::Entrusted) if chosen.is_some() => {
+                    self.stayed.insert(id.clone());
+                }
+                Some(Lasting::WithHost | Lasting::Entrusted) => drop(self.gone.insert(id.clone())),
                 None => {
                     self.belongs_elsewhere(id, &moved.to);
                     return;
@@ -230,7 +240,8 @@ impl Survey {
                 self.gone.remove(id);
                 self.held.remove(id);
             }
-            Some(Lasting::WithHost) => drop(self.gone.insert(id.clone())),
+            // No journal tells of what is a provider's.
+            Some(Lasting::WithHost | Lasting::Entrusted) => drop(self.gone.insert(id.clone())),
             None => self.belongs_elsewhere(id, store),
         }
     }

@@ -481,3 +481,122 @@ async fn a_client_that_truncates_moves_the_leaf_and_nothing_is_lost() {
         client.must_agree(URI).await;
     }
 }
+
+/// A session with a second chat, one that goes on from the first, and one that is about it.
+async fn with_chats(client: &mut Client) -> String {
+    let chat = client.ready_session(URI).await;
+    say(client, &chat, "t1", "one").await;
+    client.run_script(&chat, "t2", json!([{"part": {"mimeType": "image/png", "base64": "/wAB"}}])).await;
+    let create = |id: &str, source: Value| {
+        let mut params = json!({"channel": URI, "chat": format!("ahp-chat:/{id}")});
+        if !source.is_null() {
+            params["source"] = source;
+        }
+        params
+    };
+    let about = json!({"kind": "sideChat", "chat": chat, "turnId": "t1", "selection": {"text": "on"}});
+    for (id, source) in [
+        ("plain", Value::Null),
+        ("empty", Value::Null),
+        ("forked", json!({"kind": "fork", "chat": chat, "turnId": "t1"})),
+        ("side", about),
+    ] {
+        client.ask("createChat", create(id, source)).await.unwrap();
+        let other = format!("ahp-chat:/{id}");
+        client.subscribe(&other).await.unwrap();
+        if id != "empty" {
+            say(client, &other, &format!("{id}-1"), &format!("in {id}")).await;
+        }
+        // Who looks waits until it is copied.
+        client.ask("x-grove/tree", json!({"channel": other})).await.unwrap();
+    }
+    chat
+}
+
+/// What is said in every chat of a session, in their order.
+async fn said_everywhere(client: &mut Client, uri: &str) -> Vec<Vec<String>> {
+    client.follow(uri).await;
+    let chats: Vec<String> = client.session(uri).chats.iter().map(|chat| chat.resource.clone()).collect();
+    let mut all = Vec::new();
+    for chat in chats {
+        client.subscribe(&chat).await.unwrap();
+        all.push(said(client, &chat));
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_fork_takes_all_chats_along_wherever_the_host_is_killed() {
+    let expected = [vec!["one", ""], vec!["in plain"], vec![], vec!["one", "in forked"], vec!["in side"]];
+    for steps in 0..12 {
+        let mut host = TestHost::start(Config::default()).await;
+        let mut client = host.ahp("a").await;
+        let chat = with_chats(&mut client).await;
+        host.gate.close_behind(steps);
+        let forked = fork(&mut client, URI).await;
+        assert_eq!(said_everywhere(&mut client, &forked).await, expected, "before the copy");
+        client.must_agree(&forked).await;
+        // Neither hears of the other.
+        say(&mut client, &chat, "t3", "later").await;
+        say(&mut client, "ahp-chat:/plain", "t4", "later").await;
+        if steps % 2 == 0 {
+            host.kill_and_restart(Config::default()).await;
+        } else {
+            host.gate.open();
+        }
+        let mut late = host.ahp("late").await;
+        assert_eq!(said_everywhere(&mut late, &forked).await, expected, "{steps}");
+        let chats: Vec<String> = late.session(&forked).chats.iter().map(|chat| chat.resource.clone()).collect();
+        for (number, chat) in chats.iter().enumerate() {
+            say(&mut late, chat, &format!("f{number}"), "in the fork").await;
+            let rows = late.ask("x-grove/tree", json!({"channel": chat})).await.unwrap()["rows"].to_string();
+            assert!(rows.contains("in the fork") && !rows.contains("later"), "{rows}");
+            // The side chat's log has what it is about.
+            assert_eq!(rows.contains("one"), [0, 3, 4].contains(&number), "{rows}");
+            late.must_agree(chat).await;
+        }
+        late.must_agree(&forked).await;
+        let folder = id_of(&forked);
+        while !host.sessions.exists(&format!("{folder}/session.json")).await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let copied = host.sessions.readdir(&format!("{folder}/chats")).await.unwrap();
+        assert_eq!(copied.len(), 4);
+        for chat in &copied {
+            let log = host.sessions.read_text(&format!("{folder}/chats/{chat}/events.jsonl")).await.unwrap();
+            let header: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+            assert_eq!(header["id"], folder, "{log}");
+            assert!(!log.contains("grove.info"), "the main chat's log tells where the session comes from: {log}");
+        }
+        // In its folder alone it is the same, and its source has not changed.
+        host.kill_and_restart(Config::default()).await;
+        let mut last = host.ahp("last").await;
+        let mut all = expected.clone();
+        all.iter_mut().for_each(|chat| chat.push("in the fork"));
+        assert_eq!(said_everywhere(&mut last, &forked).await, all, "{steps}");
+        let mut source = expected.clone();
+        [0, 1].into_iter().for_each(|at| source[at].push("later"));
+        assert_eq!(said_everywhere(&mut last, URI).await, source, "{steps}");
+        assert_eq!(last.session(URI).chats.len(), 5);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_part_of_a_session_no_other_chats_go() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = with_chats(&mut client).await;
+    say(&mut client, &chat, "t3", "three").await;
+    let tree = client.ask("x-grove/tree", json!({"channel": URI, "filter": "user-only"})).await.unwrap();
+    let three = tree["rows"].as_array().unwrap().iter().find(|row| row["text"].as_str().unwrap().contains("three"));
+    let entry = three.unwrap()["id"].clone();
+    let branched = client.ask("x-grove/branch", json!({"channel": URI, "entry": entry})).await.unwrap();
+    assert_eq!(said_everywhere(&mut client, branched["session"].as_str().unwrap()).await, [["one", ""]]);
+    // A chat that is forked by itself is all that its session has.
+    let forked = fork(&mut client, "ahp-chat:/forked").await;
+    assert_eq!(said_everywhere(&mut client, &forked).await, [["one", "in forked"]]);
+    // And a fork of a fork has all of that one.
+    let first = fork(&mut client, URI).await;
+    let second = fork(&mut client, &first).await;
+    assert_eq!(said_everywhere(&mut client, &second).await, said_everywhere(&mut client, URI).await);
+}

@@ -9,7 +9,9 @@ use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
 use grove_fs::{MemoryFs, SessionFs};
 use grove_host::server::{self, Access, Token};
-use grove_host::{Config, Contents, Env, Host, Journal, Listener, Spawn, Stores, Stream, Sync, Task, recover};
+use grove_host::{
+    Config, Contents, Env, Host, Journal, Listener, Register, Spawn, Stores, Stream, Sync, Task, recover,
+};
 use grove_testkit::ahp::Returned;
 use grove_testkit::{Client, ahp};
 use tokio::io::DuplexStream;
@@ -31,6 +33,8 @@ pub(crate) struct TestHost {
     pub(crate) changes: Gate,
     /// Where copies of logs can be held up.
     pub(crate) gate: Gate,
+    /// Where the register of entrusted sessions lies.
+    pub(crate) register: MemoryFs,
     agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
@@ -109,11 +113,23 @@ impl TestHost {
         sessions: MemoryFs,
         other: MemoryFs,
     ) -> Self {
+        Self::with_register(config, agents, journal, [sessions, other, MemoryFs::default()]).await
+    }
+
+    /// The same with a register of entrusted sessions from before.
+    async fn with_register(
+        config: Config,
+        agents: Vec<Arc<dyn Agent>>,
+        journal: MemoryJournal,
+        [sessions, other, register]: [MemoryFs; 3],
+    ) -> Self {
         let tasks = Tasks::default();
         let (gate, changes) = (Gate::default(), Gate::default());
         let store =
             |files: &MemoryFs| Arc::new(GatedFs { files: files.clone(), gate: gate.clone(), changes: changes.clone() });
         let stores = Stores::new(store(&sessions)).with(&"other".into(), store(&other)).unwrap();
+        let known = Register::open(Arc::new(register.clone()), "entrusted.jsonl").await.unwrap();
+        let stores = stores.with_register(known);
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
@@ -122,7 +138,7 @@ impl TestHost {
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, other, changes, gate, agents, tasks, dial }
+        Self { host, journal, sessions, other, changes, gate, register, agents, tasks, dial }
     }
 
     /// Ends everything of the host at once, and starts another on its journal.
@@ -130,7 +146,8 @@ impl TestHost {
         self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
         tokio::task::yield_now().await;
         let agents = self.agents.clone();
-        *self = Self::recovered(config, agents, self.journal.clone(), self.sessions.clone(), self.other.clone()).await;
+        let files = [self.sessions.clone(), self.other.clone(), self.register.clone()];
+        *self = Self::with_register(config, agents, self.journal.clone(), files).await;
     }
 
     pub(crate) fn url() -> String {

@@ -7,12 +7,16 @@
 
 mod agents;
 mod ahp;
+mod backends;
 mod durable;
+mod entrusted;
 mod forks;
 mod gated;
 mod harness;
 mod hooks;
+mod imports;
 mod laws;
+mod lender;
 mod outlasting;
 mod server;
 mod slow;

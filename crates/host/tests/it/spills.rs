@@ -357,3 +357,50 @@ async fn temporary_files_that_are_to_be_kept_stay_whatever_comes() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), long(5_000));
     std::fs::remove_dir_all(file.parent().unwrap().parent().unwrap()).unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_messages_of_a_fork_name_its_own_files_wherever_the_host_is_killed() {
+    for steps in [0, 1, 2, 99] {
+        let mut host = TestHost::start(config()).await;
+        let mut client = host.ahp("owner").await;
+        client.ready_session(URI).await;
+        let text = format!("script:[{{\"say\":\"{}\"}}]", long(5_000));
+        let picture = json!({"type": "embeddedResource", "label": "shot.png", "contentType": "image/png",
+            "data": STANDARD.encode(long(3_000))});
+        let message = json!({"text": text, "origin": {"kind": "user"}, "attachments": [picture]});
+        let started = json!({"type": "chat/turnStarted", "turnId": "t", "message": message, "startedAt": "2026-01-01T00:00:00.000Z"});
+        client.dispatch(CHAT, started).await;
+        let source = client.turn_end(CHAT, "t").await;
+        // What is not exactly such a path stays, and so does what an agent said.
+        let others = "/s/files/paste-1.txt.bak /s/files/notes.md /s1/files/paste-1.txt";
+        client.run_script(CHAT, "u", json!([{"say": format!("/s/files/paste-1.txt {others}")}])).await;
+        host.gate.close_behind(steps);
+        let forked = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap();
+        let forked = forked["session"].as_str().unwrap().to_owned();
+        let id = forked.rsplit('/').next().unwrap().to_owned();
+        let renamed = |turn: &grove_wire::ahp::Turn| {
+            serde_json::to_string(&turn.message).unwrap().replace("/s/files/paste-", &format!("/{id}/files/paste-"))
+        };
+        let expected = renamed(&source);
+        assert_eq!(expected.matches(&format!("/{id}/files/paste-")).count(), 3, "{expected}");
+        let chat = client.follow(&forked).await;
+        let shown = |client: &Client| serde_json::to_string(&client.chat(&chat).turns[0].message).unwrap();
+        assert_eq!(shown(&client), expected);
+        for again in 0..2 {
+            host.kill_and_restart(config()).await;
+            let mut late = host.ahp(&format!("late {again}")).await;
+            late.follow(&forked).await;
+            assert_eq!(shown(&late), expected, "{steps}");
+            let second = &late.chat(&chat).turns[1];
+            assert!(second.message.text.contains(&format!("\"/{id}/files/paste-1.txt {others}\"")));
+            assert_eq!(markdown(&second.response_parts), format!("/s/files/paste-1.txt {others}"));
+            let log = late.ask("x-grove/entries", json!({"channel": forked})).await.unwrap().to_string();
+            assert_eq!(log.matches("/s/files/paste-").count(), 3, "another name, and what the agent said: {log}");
+            late.must_agree(&chat).await;
+        }
+        for name in host.sessions.readdir(&format!("{id}/files")).await.unwrap() {
+            let (mine, theirs) = (format!("{id}/files/{name}"), format!("s/files/{name}"));
+            assert_eq!(host.sessions.read_file(&mine).await.unwrap(), host.sessions.read_file(&theirs).await.unwrap());
+        }
+    }
+}

@@ -366,7 +366,15 @@ async fn a_branch_has_what_there_was_when_its_message_was_said() {
     let first = source.keys().find(|name| name.starts_with("checkpoints/001-")).unwrap().clone();
     assert_eq!(
         names,
-        [&first, "checkpoints/index.md", "files/a/early.md", "plan.md", "research/r.md", "workspace.yaml"]
+        [
+            &first,
+            "checkpoints/index.md",
+            "files/a/early.md",
+            "plan-history.jsonl",
+            "plan.md",
+            "research/r.md",
+            "workspace.yaml"
+        ]
     );
     for name in [first.as_str(), "files/a/early.md", "plan.md", "research/r.md"] {
         assert_eq!(fork[name], source[name], "{name}");
@@ -379,15 +387,100 @@ async fn a_branch_has_what_there_was_when_its_message_was_said() {
     assert_eq!(info["data"]["leftOut"].as_array().unwrap().len(), 3, "the second checkpoint, and two files: {info}");
     assert_eq!(info["data"]["asOfNow"], Value::Null, "{info}");
 
-    // What was written since is marked: nobody knows what it was.
+    // The plan is the one of that moment, and what was written since is not told.
     std::thread::sleep(Duration::from_millis(20));
     ask(&mut client, "setPlan", json!({"text": "another plan"})).await;
-    let branched = client.ask("x-grove/branch", json!({"channel": URI, "entry": fourth})).await.unwrap();
-    let id = at_rest(&host, &mut client, &branched["session"]).await;
+    let (files, info) = branch(&host, &mut client, &fourth).await;
+    assert_eq!((files["plan.md"].as_str(), &info["asOfNow"]), ("the plan", &Value::Null), "{info}");
+    assert!(files.contains_key("files/late.md"), "it was there before that message");
+    // Where nobody knows, it is as of now, and marked.
+    host.sessions.rm("s/plan-history.jsonl", grove_fs::Removal::One).await.unwrap();
+    let (files, info) = branch(&host, &mut client, &fourth).await;
+    assert_eq!((files["plan.md"].as_str(), &info["asOfNow"]), ("another plan", &json!(["plan.md"])), "{info}");
+}
+
+/// Makes a branch before a message, and gives what stands beside its log and what that says of it.
+async fn branch(host: &TestHost, client: &mut Client, entry: &Value) -> (BTreeMap<String, String>, Value) {
+    let branched = client.ask("x-grove/branch", json!({"channel": URI, "entry": entry})).await.unwrap();
+    let id = at_rest(host, client, &branched["session"]).await;
     let lines = log_lines(&host.sessions, &id).await;
-    let info = lines.iter().find(|line| line["customType"] == "grove.info").unwrap();
-    assert_eq!(info["data"]["asOfNow"], json!(["plan.md"]), "{info}");
-    assert!(artifacts(&host.sessions, &id).await.contains_key("files/late.md"), "it was there before that message");
+    let info = lines.iter().rfind(|line| line["customType"] == "grove.info").unwrap();
+    (artifacts(&host.sessions, &id).await, info["data"].clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_plan_of_a_branch_is_that_of_its_message_whoever_wrote_it() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    // Files and messages are told apart by milliseconds of the real clock.
+    let pause = || std::thread::sleep(Duration::from_millis(10));
+    say(&mut client, &chat, "t0", "nothing yet").await;
+    until_there(&host.sessions, "s/session.json").await;
+    assert!(!host.sessions.exists("s/plan-history.jsonl").await.unwrap(), "a session without a plan writes nothing");
+    pause();
+    // An agent writes it in its turn, a person before the next one, a client later, and somebody takes it away.
+    client.script(&chat, "t1", json!([{"hang": true}])).await;
+    client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+    pause();
+    host.sessions.write_text("s/plan.md", "the agent's").await.unwrap();
+    pause();
+    client.dispatch(&chat, json!({"type": "chat/turnCancelled", "turnId": "t1", "duration": 1})).await;
+    client.until(|client| client.chat(&chat).active_turn.is_none()).await;
+    until_there(&host.sessions, "s/plan-history.jsonl").await;
+    say(&mut client, &chat, "t2", "behind the agent's").await;
+    pause();
+    host.sessions.write_text("s/plan.md", "the person's").await.unwrap();
+    pause();
+    say(&mut client, &chat, "t3", "behind the person's").await;
+    until_noted(&host, "the person's").await;
+    host.kill_and_restart(Config::default()).await;
+    host.bring_back_ahp(&mut client).await;
+    pause();
+    ask(&mut client, "setPlan", json!({"text": "the client's"})).await;
+    pause();
+    say(&mut client, &chat, "t4", "behind the client's").await;
+    pause();
+    ask(&mut client, "setPlan", json!({"text": null})).await;
+    pause();
+    say(&mut client, &chat, "t5", "behind all").await;
+    pause();
+    ask(&mut client, "setPlan", json!({"text": "now"})).await;
+
+    let messages = rows(&mut client, json!({"filter": "user-only"})).await;
+    let message = |text: &str| {
+        let found = messages.iter().find(|row| row["text"].as_str().unwrap().contains(text));
+        found.unwrap_or_else(|| panic!("no {text} in {messages:?}"))["id"].clone()
+    };
+    for (text, plan) in [
+        ("nothing yet", None),
+        ("hang", None),
+        ("behind the agent's", Some("the agent's")),
+        ("behind the person's", Some("the person's")),
+        ("behind the client's", Some("the client's")),
+        ("behind all", None),
+    ] {
+        let (files, info) = branch(&host, &mut client, &message(text)).await;
+        assert_eq!(files.get("plan.md").map(String::as_str), plan, "{text}: {info}");
+        assert_eq!(info["asOfNow"], Value::Null, "{text}: {info}");
+        let history = files.get("plan-history.jsonl").cloned().unwrap_or_default();
+        assert!(!history.contains("now"), "what came later is nowhere in it: {history}");
+    }
+    // What a whole fork has goes on from there.
+    let forked = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap();
+    let id = at_rest(&host, &mut client, &forked["session"]).await;
+    let files = artifacts(&host.sessions, &id).await;
+    assert_eq!((files["plan.md"].as_str(), files["plan-history.jsonl"].lines().count()), ("now", 6));
+    let params = json!({"channel": forked["session"], "entry": message("behind the client's")});
+    let branched = client.ask("x-grove/branch", params).await.unwrap();
+    let id = at_rest(&host, &mut client, &branched["session"]).await;
+    assert_eq!(artifacts(&host.sessions, &id).await["plan.md"], "the client's");
+}
+
+async fn until_noted(host: &TestHost, text: &str) {
+    while !host.sessions.read_text("s/plan-history.jsonl").await.unwrap().contains(text) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -517,8 +517,10 @@ pub fn notification(
         | core::SessionEvent::ActiveClientSet(_)
         | core::SessionEvent::ActiveClientRemoved(_)
         | core::SessionEvent::ConfigChanged { .. }
-        | core::SessionEvent::DetailsChanged(_)
-        | core::SessionEvent::Moved(_) => return None,
+        | core::SessionEvent::DetailsChanged(_) => return None,
+        core::SessionEvent::Moved(store) => {
+            PartialSessionSummary { meta: Some(project::store(store)), ..PartialSessionSummary::default() }
+        }
     };
     let changed = SessionSummaryChangedParams { channel, session: resource, changes };
     Some(Notification::SessionSummaryChanged(changed))

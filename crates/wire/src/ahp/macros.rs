@@ -142,20 +142,20 @@ macro_rules! names {
     };
 }
 
-pub(super) use {names, records, unions, words};
+pub(crate) use {names, records, unions, words};
 
 /// What a union says of a value that has no tag, or one that is not a text.
-pub(super) fn no_tag<E: Error>(tag: &str) -> E {
+pub(crate) fn no_tag<E: Error>(tag: &str) -> E {
     E::custom(format_args!("there is no text under `{tag}`"))
 }
 
 /// The body of a union's member, or an error that says whose body is malformed and where.
-pub(super) fn body<T: DeserializeOwned, E: Error>(tag: &str, value: Value) -> Result<T, E> {
+pub(crate) fn body<T: DeserializeOwned, E: Error>(tag: &str, value: Value) -> Result<T, E> {
     serde_path_to_error::deserialize(value).map_err(|error| E::custom(format_args!("{tag}: {}", located(&error))))
 }
 
 /// A reader's error together with the place it was met at.
-pub(super) fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+pub(crate) fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let place = error.path();
     // At the top there is no place to name, and the reader's own words already name a field that is missing.
     if place.iter().next().is_none() { error.inner().to_string() } else { format!("{place}: {}", error.inner()) }

@@ -30,7 +30,7 @@
 //! [`project`] for how `grove-core`'s state looks here, [`encode`] for its events, and [`decode`] for what a client's
 //! action asks of it; [`carried`] for the bytes that come with a message.
 
-mod macros;
+pub(crate) mod macros;
 
 pub mod action;
 pub mod carried;

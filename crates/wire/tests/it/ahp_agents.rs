@@ -86,6 +86,7 @@ fn details() -> Details {
             files: Some(Timestamp(1_760_090_401_000)),
             checkpoints: 2,
         }),
+        unsaved: None,
     }
 }
 

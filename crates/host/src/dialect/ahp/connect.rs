@@ -8,7 +8,7 @@ use grove_wire::ahp::{self, NegotiationError, ReconnectParams, error_code};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use serde_json::value::RawValue;
 
-use super::snapshot::{View, cut, cut_all};
+use super::snapshot::{View, cut, cut_all, cut_foreign};
 use super::{Peer, not_found, wanted};
 use crate::connection::{Close, Encode, Outgoing};
 use crate::dialect::Dialect;
@@ -247,6 +247,22 @@ impl Peer {
         let limits = self.host.0.config.limits;
         let most = params.view.and_then(|view| view.turns).and_then(|turns| usize::try_from(turns).ok());
         let view = View { turns: most.unwrap_or(usize::MAX), ..View::all(&limits, 1) };
+        let opened = match wanted.session_id() {
+            Some(session) => self.host.open_history(&session).await,
+            None => Ok(None),
+        };
+        match opened {
+            // Nothing happens in what another tool left, so there is nothing to be told of.
+            Ok(Some((session, seq))) => {
+                let Some(cut) = cut_foreign(&uri, &session, seq, &limits, view) else {
+                    return Err((reply, not_found(&uri)));
+                };
+                reply(Box::new(move || jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json()))));
+                return Ok(());
+            }
+            Ok(None) => {}
+            Err(error) => return Err((reply, crate::dialect::history::unavailable(&error))),
+        }
         let latency = params.delivery.and_then(|delivery| delivery.max_latency_ms).unwrap_or(0);
         let patience = Duration::from_millis(latency).min(MOST_PATIENCE);
         let missing = match &wanted {

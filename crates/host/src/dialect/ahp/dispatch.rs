@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use grove_core::{ChatId, ClientId, Extra, TurnId};
+use grove_wire::ahp::uri::Channel;
 use grove_wire::ahp::{self, Action};
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Peer;
 use super::sessions::Whereabouts;
+use super::{Peer, wanted};
 use crate::dialect::answer::stopped;
+use crate::history::CONTINUE_FIRST;
 use crate::sequencer::{Aside, Origin, ToSequencer};
 use crate::session::{Dispatch, Reply, ToSession, Wish};
 
@@ -24,7 +26,7 @@ impl Peer {
         client: ClientId,
         params: ahp::DispatchActionParams,
     ) -> Result<(), ErrorObject> {
-        let Some(target) = self.find(&params.channel).await? else { return Ok(()) };
+        let Some(target) = self.find(&params.channel).await? else { return self.refuse_history(client, params).await };
         let action = params.action();
         let extra = action.as_ref().ok().and_then(|action| not_understood(&params.action, action));
         let origin = Origin { client, client_seq: params.client_seq, extra };
@@ -47,6 +49,19 @@ impl Peer {
                 session.inbox.send(ToSession::Dispatch(dispatch)).await.ok();
                 Ok(())
             }
+        }
+    }
+
+    /// Nobody goes on with what another tool left.
+    async fn refuse_history(&self, client: ClientId, params: ahp::DispatchActionParams) -> Result<(), ErrorObject> {
+        let session = Channel::parse(&params.channel).and_then(wanted).and_then(|wanted| wanted.session_id());
+        match session {
+            Some(session) if self.host.is_history(&session).await => {
+                let origin = Origin { client, client_seq: params.client_seq, extra: None };
+                let refused = self.aside(params.channel, params.action, origin)(Reply::Refused(CONTINUE_FIRST.into()));
+                self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

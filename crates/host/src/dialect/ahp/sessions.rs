@@ -7,13 +7,16 @@ use grove_core::*;
 use grove_wire::ahp::uri::{Channel, ChatName, Names, SessionName, Spelling};
 use grove_wire::ahp::{self, error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::x_grove::history::About;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::{Peer, no_session, not_found, shown};
 use crate::dialect::answer::{encode, read_params, stopped};
+use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
 use crate::dialect::x_grove::tree_error;
+use crate::history::Query;
 use crate::host::{CreateError, CreateSession};
 use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
 use crate::session::{NewChat, SessionHandle, ToSession};
@@ -34,19 +37,36 @@ impl Peer {
         params: Option<&RawValue>,
     ) -> Result<ahp::ListSessionsResult, ErrorObject> {
         let params: ahp::ListSessionsParams = read_params(params)?;
+        // Who wants everything at once means what the host has itself.
+        let by_page = params.limit.is_some() || params.cursor.is_some();
         let after = params.cursor.as_deref().map(read_cursor).transpose()?;
         let limit = params.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST_SESSIONS);
         let limit = limit.clamp(1, MOST_SESSIONS);
+        let history = match self.host.history() {
+            Some(history) if by_page => {
+                // One more tells whether there is a next page.
+                let query = Query { after: after.clone(), limit: limit + 1, ..Query::default() };
+                history.list(query).await.map_err(|error| unavailable(&error))?
+            }
+            Some(_) | None => Vec::new(),
+        };
         let spellings = self.spellings.clone();
         let look = move |published: &Published, _| {
             let place = |session: &Session| (project::last_modified(session), session.id.clone());
-            let mut sessions: Vec<(Place, &Session, bool)> =
-                published.listed().map(|(session, failed)| (place(session), session, failed)).collect();
+            let own = published.listed().map(|(session, failed)| (place(session), session, failed, None));
+            // A session that was taken in under its own id is the host's.
+            let foreign = history.iter().filter(|row| !published.is_known(&row.session.id));
+            let foreign = foreign.map(|row| (place(&row.session), &row.session, false, Some(&row.about)));
+            let mut sessions: Vec<(Place, &Session, bool, Option<&About>)> = own.chain(foreign).collect();
             sessions.sort_unstable_by(|(a, ..), (b, ..)| b.cmp(a));
             let start = after.map_or(0, |after| sessions.partition_point(|(place, ..)| *place >= after));
             let page = &sessions[start..sessions.len().min(start + limit)];
-            let items = page.iter().map(|(_, session, failed)| {
-                project::summary(session, *failed, &Names::of(session), spellings.of(&session.id))
+            let items = page.iter().map(|(_, session, failed, about)| {
+                let row = project::summary(session, *failed, &Names::of(session), spellings.of(&session.id));
+                match about {
+                    Some(about) => ahp::SessionSummary { meta: project::history(about), ..row },
+                    None => row,
+                }
             });
             let more = start + page.len() < sessions.len();
             let next_cursor = page.last().filter(|_| more).map(|(place, ..)| write_cursor(place));
@@ -295,6 +315,7 @@ impl Peer {
                 ErrorObject::invalid_params(format!("{} is no cursor of this chat", shown(cursor)))
             }
             TurnsError::Unreadable(error) => ErrorObject::invalid_params(error.to_string()),
+            TurnsError::History(error) => unavailable(&error),
             TurnsError::Stopped(error) => stopped(error),
         })?;
         let FoundTurns { session, turns, older } = found;
@@ -448,8 +469,9 @@ fn create_error(error: &CreateError) -> ErrorObject {
         | CreateError::Store(_)
         | CreateError::WorkingDirectory(_) => jsonrpc::code::INVALID_PARAMS,
         CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
-        CreateError::Exists(_) => error_code::SESSION_ALREADY_EXISTS,
+        CreateError::Exists(_) | CreateError::Kept(_) => error_code::SESSION_ALREADY_EXISTS,
         CreateError::Folder(_)
+        | CreateError::Provider { .. }
         | CreateError::BeingCopied(_)
         | CreateError::NoId(_)
         | CreateError::NotStored(_)

@@ -1,13 +1,13 @@
 //! Snapshots: cut in one step with their subscription, encoded later.
 
-use grove_core::{Chat, SessionId};
-use grove_wire::ahp::uri::{Channel, Names};
+use grove_core::{Chat, Session, SessionId};
+use grove_wire::ahp::uri::{Channel, ChatName, Names};
 use grove_wire::ahp::{self, project};
 
 use super::wanted;
 use crate::config::Limits;
 use crate::dialect::turns::newest;
-use crate::sequencer::{Found, Published, Welcome};
+use crate::sequencer::{Found, Published, Wanted, Welcome};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
 const FULL_SNAPSHOTS: usize = 8;
@@ -53,6 +53,29 @@ pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, view: View)
     let spelling = wanted.spelling();
     let state = match published.find(&wanted)? {
         Found::Root => CutState::Root(Box::new(project::root(&published.state.root))),
+        found => of_session(found, spelling, limits, view)?,
+    };
+    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
+}
+
+/// The state of a session that is not the host's own, or of its chat.
+pub(super) fn cut_foreign(uri: &str, session: &Session, seq: u64, limits: &Limits, view: View) -> Option<Cut> {
+    let wanted = wanted(Channel::parse(uri)?)?;
+    let found = match &wanted {
+        Wanted::Root | Wanted::Whole(_) | Wanted::Chat(ChatName::Of(..)) => return None,
+        Wanted::Session(name) => Some(Found::Session(session)).filter(|_| name.fits(session))?,
+        Wanted::Chat(ChatName::Main(name)) => {
+            session.main_chat().filter(|_| name.fits(session)).map(|chat| Found::Chat(session, chat))?
+        }
+        Wanted::Chat(ChatName::ById(_)) => Found::Chat(session, session.main_chat()?),
+    };
+    let state = of_session(found, wanted.spelling(), limits, view)?;
+    Some(Cut { uri: uri.to_owned(), seq, state })
+}
+
+fn of_session(found: Found<'_>, spelling: ahp::uri::Spelling, limits: &Limits, view: View) -> Option<CutState> {
+    Some(match found {
+        Found::Root => return None,
         Found::Whole(session) | Found::Session(session) => {
             CutState::Session(Box::new(project::session(session, &Names::of(session), spelling)))
         }
@@ -63,8 +86,7 @@ pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, view: View)
             spelling,
             bytes: view.bytes,
         },
-    };
-    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
+    })
 }
 
 impl Cut {

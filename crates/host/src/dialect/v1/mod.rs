@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, TurnId};
+use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, Timestamp, TurnId};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, Request};
 use grove_wire::registry::Registry;
 use grove_wire::v1::{self, Method, error_code, project};
@@ -15,12 +15,13 @@ use grove_work::{FileError, file_uri, local_path};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::snapshot::{cut, cut_all};
+use self::snapshot::{Cut, cut, cut_all};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
 use super::turns::{self, FoundTurns, TurnsError, newest};
 use crate::branch::TreePlace;
 use crate::connection::{Encode, Queue};
+use crate::history::{CONTINUE_FIRST, Query, Unavailable};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
     Aside, Attach, AttachAnswer, AttachAs, ConnectionId, Missed, Origin, Reply, Seen, Subscribe, Subscribed,
@@ -30,6 +31,9 @@ use crate::session::{self, Dispatch, ToSession, Wish};
 
 /// How many turns `fetchTurns` gives when nothing is said.
 const DEFAULT_TURNS: u64 = 50;
+
+/// How many sessions of other tools a list has at most: the newest.
+const MOST_HISTORY: usize = 10_000;
 
 /// The host's end of a version-1 connection.
 pub(crate) struct Peer {
@@ -244,6 +248,14 @@ impl Peer {
         };
         self.load(&uri).await;
         let limits = self.host.0.config.limits;
+        match self.opened(&uri).await {
+            Ok(Some(cut)) => {
+                reply(Box::new(move || jsonrpc::response_raw(&id, &cut.json())));
+                return Ok(());
+            }
+            Ok(None) => {}
+            Err(error) => return Err((reply, super::history::unavailable(&error))),
+        }
         let missing = self.missing(&uri).await;
         let subscribe = Subscribe {
             connection: self.id,
@@ -269,6 +281,14 @@ impl Peer {
         Ok(())
     }
 
+    /// A session that another tool left. Nothing happens in it, so there is nothing to be told of.
+    async fn opened(&self, uri: &str) -> Result<Option<Cut>, Unavailable> {
+        let Some(id) = SessionUri::from(uri).id() else { return Ok(None) };
+        let opened = self.host.open_history(&id).await?.filter(|(session, _)| session.uri.as_str() == uri);
+        let limits = self.host.0.config.limits;
+        Ok(opened.map(|(session, seq)| Cut::of(uri, session, seq, limits.snapshot_bytes)))
+    }
+
     async fn create_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: v1::CreateSessionParams = read_params(params)?;
         let wanted = CreateSession {
@@ -286,8 +306,9 @@ impl Peer {
                 | CreateError::Store(_)
                 | CreateError::WorkingDirectory(_) => jsonrpc::code::INVALID_PARAMS,
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
-                CreateError::Exists(_) => error_code::SESSION_EXISTS,
+                CreateError::Exists(_) | CreateError::Kept(_) => error_code::SESSION_EXISTS,
                 CreateError::Folder(_)
+                | CreateError::Provider { .. }
                 | CreateError::BeingCopied(_)
                 | CreateError::NoId(_)
                 | CreateError::NotStored(_)
@@ -323,6 +344,14 @@ impl Peer {
             published.listed().map(summary).collect::<Vec<_>>()
         });
         let mut sessions = summaries.await.map_err(stopped)?;
+        if filter.history == Some(true)
+            && let Some(history) = self.host.history()
+        {
+            let since = filter.modified_since.map(Timestamp);
+            let query = Query { source: filter.provider.clone(), since, limit: MOST_HISTORY, ..Query::default() };
+            let rows = history.list(query).await.map_err(|error| super::history::unavailable(&error))?;
+            sessions.extend(rows.iter().map(|row| project::summary(&row.session)));
+        }
         sessions.retain(|summary| {
             let path = || summary.working_directory.as_deref().and_then(|folder| local_path(folder).ok());
             filter.takes(summary) && folder.as_ref().is_none_or(|folder| folder.is_some() && path() == *folder)
@@ -341,7 +370,7 @@ impl Peer {
         let found = turns::find(&self.host, Wanted::Whole(uri), before, most).await.map_err(|error| match error {
             TurnsError::NoChat => no_session(&params.session),
             TurnsError::Stopped(error) => stopped(error),
-            error @ (TurnsError::NoTurn(_) | TurnsError::Unreadable(_)) => {
+            error @ (TurnsError::NoTurn(_) | TurnsError::Unreadable(_) | TurnsError::History(_)) => {
                 ErrorObject::invalid_params(error.to_string())
             }
         })?;
@@ -438,8 +467,16 @@ impl Peer {
         };
         match (head.session.as_str(), head.kind.as_str()) {
             (Some(uri), _) => {
-                let session = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)?;
-                let Some(session) = session else { return Ok(()) };
+                let uri = SessionUri::from(uri);
+                let Some(session) = self.host.session(&uri).await.map_err(stopped)? else {
+                    return match uri.id() {
+                        Some(id) if self.host.is_history(&id).await => {
+                            let refused = answer(session::Reply::Refused(CONTINUE_FIRST.to_owned()));
+                            self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)
+                        }
+                        Some(_) | None => Ok(()),
+                    };
+                };
                 let dispatch = Dispatch {
                     wish: command.map(|command| Wish::Command(Box::new(command))),
                     origin,

@@ -42,6 +42,11 @@ pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usiz
 }
 
 impl Cut {
+    /// The state of a session that is not the host's own.
+    pub(super) fn of(uri: &str, session: Session, seq: u64, bytes: usize) -> Self {
+        Self { uri: uri.to_owned(), seq, state: CutState::Session { session: Box::new(session), bytes } }
+    }
+
     pub(super) fn json(&self) -> String {
         let state = match &self.state {
             CutState::Root(root) => serde_json::to_string(root),

@@ -135,7 +135,9 @@ impl SessionTask {
             let seen = self.look(&chat).await;
             self.desk(&chat).is_full = false;
             match seen {
-                Ok(seen) if self.desk(&chat).undertaking.is_none() => self.compact(&chat, seen, None, None).await?,
+                Ok(seen) if self.desk(&chat).undertaking.is_none() => {
+                    self.compact(&chat, seen, None, None, None).await?
+                }
                 Ok(_) => {}
                 Err(error) => tracing::warn!(session = %self.tip.id, %error, "a conversation was not compacted"),
             }
@@ -152,6 +154,7 @@ impl SessionTask {
         chat: &ChatId,
         seen: Option<Seen>,
         instructions: Option<String>,
+        keep: Option<u64>,
         done: Option<Done>,
     ) -> Result<(), Stopped> {
         // What the host does by itself may be behind a turn that waits for it.
@@ -175,7 +178,8 @@ impl SessionTask {
                 _ => Ok(()),
             };
         };
-        let (keep, session) = (self.around.config.compaction.keep_tokens, self.tip.id.to_string());
+        let keep = keep.unwrap_or(self.around.config.compaction.keep_tokens);
+        let session = self.tip.id.to_string();
         let beginning = Beginning { meanwhile: Meanwhile::Waits, shown: Some("compacting the conversation"), done };
         let work = async move {
             let compacting = compacting(&seen, keep, instructions, session, &hooks, summarizer, &asking).await?;

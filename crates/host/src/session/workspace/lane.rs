@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use grove_core::Timestamp;
 use grove_fs::SessionFs;
-use grove_fs::workspace::database::LocalDatabase;
-use grove_fs::workspace::{Todos, Workspace};
+use grove_fs::workspace::{PlanLook, PlanWatch, Todos, Workspace};
 use tokio::sync::mpsc;
 
 use super::manifest::{self, Facts};
@@ -16,11 +16,43 @@ pub(super) const WAITING: usize = 64;
 
 /// Something to be done.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) enum Job {
+    Answer(Box<Question>),
+    /// Looks whether somebody has written the plan, and notes what it is.
+    NotePlan {
+        now: Timestamp,
+    },
+}
+
+/// Something that somebody waits for.
+#[derive(Debug)]
+pub(super) struct Question {
     pub(super) request: WorkspaceRequest,
     /// What the session's manifest says when it is true.
     pub(super) facts: Facts,
+    /// When it was asked.
+    pub(super) now: Timestamp,
     pub(super) done: Done,
+}
+
+/// The plan's versions, noted for forks of earlier moments. What cannot be noted is in the way of nothing: such a fork
+/// has the plan as it is then.
+struct Plans<'a> {
+    fs: &'a dyn SessionFs,
+    folder: &'a str,
+    watch: PlanWatch,
+}
+
+impl Plans<'_> {
+    async fn note(&mut self, look: PlanLook, now: Timestamp) {
+        let noted = async {
+            let workspace = Workspace::of(self.fs, Some(self.folder))?;
+            self.watch.note(&workspace, look, now.0).await
+        };
+        if let Err(error) = noted.await {
+            tracing::warn!(folder = self.folder, %error, "what the plan is could not be noted");
+        }
+    }
 }
 
 /// Does what is asked until the session's task is gone.
@@ -30,9 +62,27 @@ pub(super) async fn serve(
     folder: String,
     inbox: mpsc::WeakSender<ToSession>,
 ) {
-    while let Some(Job { request, facts, done }) = jobs.recv().await {
-        let change = change(&request);
+    // Agents write the plan, too: a link that leads elsewhere is none.
+    let without_links = fs.without_links();
+    let mut plans = Plans { fs: without_links.as_ref(), folder: &folder, watch: PlanWatch::default() };
+    while let Some(job) = jobs.recv().await {
+        let Question { request, facts, now, done } = match job {
+            Job::Answer(question) => *question,
+            Job::NotePlan { now } => {
+                plans.note(PlanLook::Perhaps, now).await;
+                continue;
+            }
+        };
+        let change = Change::of(&request);
+        let sets_plan = matches!(request, WorkspaceRequest::SetPlan(_));
+        if sets_plan {
+            // What is there may be somebody else's.
+            plans.note(PlanLook::Perhaps, now).await;
+        }
         let answer = answer(fs.as_ref(), &folder, request, facts).await;
+        if sets_plan {
+            plans.note(PlanLook::Written, now).await;
+        }
         match (answer, change, inbox.upgrade()) {
             (Ok(answer), Some(change), Some(inbox)) if !matches!(answer, WorkspaceAnswer::Changed(false)) => {
                 // A session that ends at this moment answers nobody.
@@ -40,22 +90,6 @@ pub(super) async fn serve(
             }
             (answer, _, _) => drop(done.send(answer)),
         }
-    }
-}
-
-/// What a request changes when it is done.
-fn change(request: &WorkspaceRequest) -> Option<Change> {
-    match request {
-        WorkspaceRequest::SetPlan(Some(_)) => Some(Change::PlanWritten),
-        WorkspaceRequest::SetPlan(None) => Some(Change::PlanRemoved),
-        WorkspaceRequest::WriteFile { .. } | WorkspaceRequest::RemoveFile { .. } => Some(Change::Files),
-        WorkspaceRequest::Manifest
-        | WorkspaceRequest::Plan
-        | WorkspaceRequest::Files(_)
-        | WorkspaceRequest::ReadFile { .. }
-        | WorkspaceRequest::Checkpoints
-        | WorkspaceRequest::Checkpoint(_)
-        | WorkspaceRequest::Todos => None,
     }
 }
 
@@ -94,8 +128,8 @@ async fn answer(
         }
         WorkspaceRequest::Checkpoints => WorkspaceAnswer::Checkpoints(workspace.checkpoints().await?),
         WorkspaceRequest::Checkpoint(number) => WorkspaceAnswer::Checkpoint(workspace.checkpoint(number).await?),
-        WorkspaceRequest::Todos => WorkspaceAnswer::Todos(match LocalDatabase::of(fs, folder) {
-            Some(database) => Todos::of(&database).list().await?,
+        WorkspaceRequest::Todos => WorkspaceAnswer::Todos(match fs.database(folder) {
+            Some(database) => Todos::of(&*database).list().await?,
             None => Vec::new(),
         }),
     })

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use grove_core::*;
+use grove_fs::SessionFs;
 use grove_fs::workspace::{Field, Manifest, Value, Workspace, WorkspaceError};
 use grove_work::{Repository, local_path};
 
-use crate::session::SessionTask;
+use crate::session::{SessionTask, saving};
 use crate::store::artifacts::moment;
 use crate::store::paths;
 
 /// What the manifest says of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(in crate::session) struct Facts {
     id: String,
     cwd: Option<String>,
     /// Without one the session has no name of its own.
@@ -26,7 +27,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// The same with what the working directory's repository says now. Looking there may take a while.
-    pub(super) async fn complete(mut self) -> Self {
+    pub(in crate::session) async fn complete(mut self) -> Self {
         if let Some(cwd) = self.cwd.clone().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
             let looked = tokio::task::spawn_blocking(move || Repository::of(&cwd)).await;
             self.repository = looked.ok().flatten();
@@ -62,7 +63,32 @@ pub(super) fn updated(manifest: Option<Manifest>, facts: &Facts) -> Manifest {
     manifest
 }
 
+/// Makes a manifest true, with the workspace where there is none yet.
+pub(in crate::session) async fn put(fs: &dyn SessionFs, folder: &str, facts: &Facts) -> Result<(), WorkspaceError> {
+    let workspace = Workspace::of(fs, Some(folder))?;
+    match workspace.manifest().await? {
+        None => workspace.create(&updated(None, facts)).await,
+        Some(manifest) => {
+            let true_one = updated(Some(manifest.clone()), facts);
+            if true_one == manifest { Ok(()) } else { workspace.set_manifest(&true_one).await }
+        }
+    }
+}
+
 impl SessionTask {
+    /// The manifest, for whoever writes it beside the task.
+    pub(in crate::session) fn manifest_to_save(&self) -> saving::Manifest {
+        saving::Manifest { facts: self.facts(), written: self.kept.written.clone() }
+    }
+
+    /// It was written, and says this.
+    pub(in crate::session) fn manifest_saved(&mut self, facts: Option<Facts>) {
+        if let Some(facts) = facts {
+            self.kept.new_forks = self.kept.new_forks.saturating_sub(facts.new_forks);
+            self.kept.written = Some(Facts { new_forks: 0, ..facts });
+        }
+    }
+
     /// What the manifest should say, but for the repository.
     pub(super) fn facts(&self) -> Facts {
         let tip = &self.tip;
@@ -100,19 +126,8 @@ impl SessionTask {
         if self.kept.written.as_ref() == Some(&facts) {
             return;
         }
-        let fs = self.fs();
-        let folder = paths::folder(&self.tip.id);
-        let written = async {
-            let workspace = Workspace::of(fs.as_ref(), Some(&folder))?;
-            match workspace.manifest().await? {
-                None => workspace.create(&updated(None, &facts)).await,
-                Some(manifest) => {
-                    let true_one = updated(Some(manifest.clone()), &facts);
-                    if true_one == manifest { Ok(()) } else { workspace.set_manifest(&true_one).await }
-                }
-            }
-        };
-        match written.await {
+        let written = put(self.fs().as_ref(), &paths::folder(&self.tip.id), &facts).await;
+        match written {
             Ok(()) => {
                 self.kept.new_forks = 0;
                 self.kept.written = Some(Facts { new_forks: 0, ..facts });

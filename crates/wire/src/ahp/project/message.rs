@@ -47,7 +47,7 @@ pub(in crate::ahp) fn message_extra(message: &Message) -> Option<Extra> {
     ])
 }
 
-pub(in crate::ahp) fn attachment(attachment: &core::Attachment) -> MessageAttachment {
+pub(crate) fn attachment(attachment: &core::Attachment) -> MessageAttachment {
     let kind = match attachment.kind {
         core::AttachmentKind::File => "document",
         core::AttachmentKind::Directory => "directory",

@@ -36,7 +36,7 @@ fn activity(of: core::ChatStatus) -> u32 {
 }
 
 /// Members of an object that are there; nothing where none is.
-pub(super) fn extra<const N: usize>(members: [(&str, Option<serde_json::Result<Value>>); N]) -> Option<Extra> {
+pub(crate) fn extra<const N: usize>(members: [(&str, Option<serde_json::Result<Value>>); N]) -> Option<Extra> {
     let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.ok()?)));
     Some(there.collect::<Extra>()).filter(|extra| !extra.is_empty())
 }

@@ -1,0 +1,223 @@
+//! A connection of the SDK: frames in, frames out.
+//!
+//! Requests are done in their order, but for those that take their time (storage, summaries, waiting), which run beside
+//! the others. Answers to what the host asks are taken out of the stream as they come, since a request that is being done
+//! may wait for them.
+
+use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_wire::copilot::framing::{self, Decoder};
+use grove_wire::jsonrpc::{self, Calls, ErrorObject, Frame, Id, Message};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use super::endpoint::Endpoint;
+use super::peer::Peer;
+use crate::connection::{Close, Outgoing, Queue};
+use crate::env::Stream;
+use crate::sequencer::ConnectionId;
+
+/// How many messages of a client may wait. Reading goes on meanwhile, since an answer may stand behind them; past this the
+/// connection is closed.
+const WAITING: usize = 1_024;
+/// How many calls to a client may be open.
+const CALLS: usize = 1_024;
+/// How much is read at once.
+const READ: usize = 16 << 10;
+
+/// The connections of SDKs, over all endpoints: a host that stops ends them.
+#[derive(Default)]
+pub(crate) struct Lines(Mutex<HashMap<ConnectionId, Arc<Queue>>>);
+
+impl Lines {
+    fn begun(&self, id: ConnectionId, queue: Arc<Queue>) {
+        self.all().insert(id, queue);
+    }
+
+    fn ended(&self, id: ConnectionId) {
+        self.all().remove(&id);
+    }
+
+    /// Ends them all, behind what waits to be written.
+    pub(crate) fn end(&self) {
+        self.all().values().for_each(|queue| queue.push(Outgoing::Last(Close::Stopping)));
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    fn all(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Queue>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A message of a client that asks for something.
+pub(super) struct Wanted {
+    /// Without one nobody waits for an answer.
+    pub(super) id: Option<Id>,
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+impl Endpoint {
+    /// Serves one connection until either side ends it.
+    pub async fn serve(&self, stream: impl Stream + 'static) {
+        let limits = &self.host().0.config.limits;
+        let id = self.host().next_connection();
+        let queue = Arc::new(Queue::new(limits));
+        let calls = Arc::new(Calls::new(CALLS));
+        let decoder = Decoder::new(limits.message_bytes);
+        let peer = Peer::new(self.clone(), id, queue.clone(), calls.clone());
+        let (inbox, messages) = mpsc::channel(WAITING);
+        let (reading, writing) = tokio::io::split(stream);
+        self.host().0.lines.begun(id, queue.clone());
+        let clock = self.host().0.env.clock.clone();
+        tokio::join!(
+            handle_all(messages, &queue, &peer),
+            read_all(reading, decoder, inbox, &queue, &calls),
+            write_all(writing, &queue, clock.as_ref()),
+        );
+        self.host().0.lines.ended(id);
+        calls.close();
+        peer.ended().await;
+    }
+}
+
+/// Handles a client's messages one after the other.
+async fn handle_all(mut messages: mpsc::Receiver<Wanted>, queue: &Arc<Queue>, peer: &Peer) {
+    let mut closed = pin!(queue.closed());
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut closed => return,
+            message = messages.recv() => match message {
+                Some(message) => peer.handle(message).await,
+                None => break,
+            },
+        }
+    }
+    // The client says nothing more. What was done for it is answered, then the connection is over.
+    queue.push(Outgoing::Last(Close::Gone));
+}
+
+/// Reads what a client says, until its end.
+async fn read_all(
+    mut stream: impl AsyncRead + Unpin,
+    mut decoder: Decoder,
+    inbox: mpsc::Sender<Wanted>,
+    queue: &Queue,
+    calls: &Calls,
+) {
+    let mut closed = pin!(queue.closed());
+    let mut buffer = vec![0; READ];
+    loop {
+        let read = tokio::select! {
+            biased;
+            _ = &mut closed => return,
+            read = stream.read(&mut buffer) => read,
+        };
+        let Ok(length) = read else { return queue.close(Close::Gone) };
+        if length == 0 {
+            return;
+        }
+        decoder.push(&buffer[..length]);
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(text)) => {
+                    if let Err(reason) = received(&text, &inbox, queue, calls) {
+                        return queue.close(reason);
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    // Behind a frame that cannot be told from the next one nothing can be understood.
+                    tracing::warn!(%error, "a client of the SDK's wire is not understood");
+                    let error = ErrorObject::new(jsonrpc::code::PARSE, error.to_string());
+                    queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+                    queue.push(Outgoing::Last(Close::TooBig));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Takes one frame. Gives the reason to close, where it is one.
+fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Calls) -> Result<(), Close> {
+    let frame = match jsonrpc::parse(text) {
+        Ok(frame) => frame,
+        Err(error) => {
+            queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+            return Ok(());
+        }
+    };
+    let messages = match frame {
+        Frame::Single(message) => vec![message],
+        Frame::Batch(messages) => messages,
+    };
+    for message in messages {
+        let wanted = match message {
+            Ok(Message::Response { id, outcome }) => {
+                // Whoever asked may not wait any longer.
+                calls.settle(&id, outcome);
+                continue;
+            }
+            Ok(Message::Request(request)) => Wanted {
+                id: Some(request.id.clone()),
+                method: request.method.to_string(),
+                params: request.params.map(ToOwned::to_owned),
+            },
+            Ok(Message::Notification { method, params }) => {
+                Wanted { id: None, method: method.to_string(), params: params.map(ToOwned::to_owned) }
+            }
+            Err(invalid) => {
+                queue.push(Outgoing::Frame(jsonrpc::error(invalid.id.as_ref(), &invalid.error).into()));
+                continue;
+            }
+        };
+        match inbox.try_send(wanted) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => return Err(Close::Behind),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(Close::Gone),
+        }
+    }
+    Ok(())
+}
+
+/// Writes what waits for a client. Each frame goes in one piece with its head.
+async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, clock: &dyn crate::env::Clock) {
+    let mut closed = pin!(queue.closed());
+    let mut items = VecDeque::new();
+    let mut bytes = Vec::new();
+    'open: loop {
+        tokio::select! {
+            biased;
+            _ = &mut closed => break,
+            () = queue.take(&mut items, clock) => {}
+        }
+        bytes.clear();
+        let mut last = false;
+        for item in items.drain(..) {
+            match item {
+                Outgoing::Frame(text) | Outgoing::Event(_, text) => bytes.extend(framing::frame(&text)),
+                Outgoing::Answer(answer) => bytes.extend(framing::frame(&(answer.encode)())),
+                Outgoing::Last(_) => last = true,
+                // Nobody hears of sessions in a dialect of the other wires here, and batches are answered one by one.
+                Outgoing::Events(_) | Outgoing::Merged(_) | Outgoing::Slot(_) => {}
+            }
+        }
+        let write = async {
+            stream.write_all(&bytes).await?;
+            stream.flush().await
+        };
+        tokio::select! {
+            biased;
+            written = write => if written.is_err() || last { break 'open },
+            _ = &mut closed => break 'open,
+        }
+    }
+    queue.close(Close::Gone);
+    // The SDK waits for the end of the connection after it has ended its half.
+    stream.shutdown().await.ok();
+}

@@ -1,0 +1,239 @@
+//! What happens in a session, in the SDK's words: put into them once, for all who hear it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_core::{Change, ChatEvent, InputRequest, Session, SessionEvent, SessionId};
+use grove_wire::copilot::methods::server::{SESSION_EVENT, SessionEventParams};
+use grove_wire::copilot::project::Projector;
+use grove_wire::copilot::{Event, EventData};
+use grove_wire::jsonrpc;
+use tokio::sync::{mpsc, watch};
+
+use super::peer::Peer;
+use crate::connection::{Outgoing, Queue};
+use crate::host::Host;
+use crate::sequencer::{ConnectionId, Heard, Published, Sequenced, Stopped};
+
+/// How many things that the door itself has to say may wait; past it they are left out.
+const ASIDES: usize = 64;
+/// How far a session may run ahead of its feed. Past it the feed begins anew with what the session is then.
+const AHEAD: usize = 4_096;
+
+/// The feeds of the sessions that SDKs have open.
+#[derive(Debug, Default)]
+pub(crate) struct Feeds(Mutex<HashMap<SessionId, Arc<Feed>>>);
+
+/// What one session's hearers are told.
+pub(super) struct Feed {
+    session: SessionId,
+    hearers: Mutex<HashMap<ConnectionId, Hearer>>,
+    /// How many persisted events were told, for those who wait for more of them.
+    told: watch::Sender<u64>,
+    /// What the door itself has to say, in its place among the others.
+    asides: mpsc::Sender<EventData>,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// Somebody who hears of a session.
+#[derive(Clone)]
+pub(super) struct Hearer {
+    pub(super) queue: Arc<Queue>,
+    /// Whether text is told as it is written, and not only when it is whole.
+    pub(super) streaming: bool,
+    /// Who answers an agent's questions, where that one does.
+    pub(super) answers: Option<Peer>,
+}
+
+impl Feeds {
+    /// The feed of a session that somebody hears.
+    pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Feed>> {
+        self.all().get(session).cloned()
+    }
+
+    /// Has somebody hear of a session from now on.
+    pub(super) async fn attach(
+        &self,
+        host: &Host,
+        session: &SessionId,
+        connection: ConnectionId,
+        hearer: Hearer,
+    ) -> Result<(), Stopped> {
+        if let Some((feed, asides)) = self.add(session, connection, hearer.clone()) {
+            let begun = begin(host, session).await?;
+            host.0.env.spawn.spawn(Box::pin(run(host.clone(), feed, begun, asides)));
+        }
+        self.tell_what_waits(host, session, &hearer).await
+    }
+
+    /// Adds somebody who hears of a session. The feed is given where it is new, and has to begin.
+    fn add(
+        &self,
+        session: &SessionId,
+        connection: ConnectionId,
+        hearer: Hearer,
+    ) -> Option<(Arc<Feed>, mpsc::Receiver<EventData>)> {
+        let mut all = self.all();
+        if let Some(feed) = all.get(session) {
+            feed.hearers().insert(connection, hearer);
+            return None;
+        }
+        let hearers = Mutex::new(HashMap::from([(connection, hearer)]));
+        let (asides, said) = mpsc::channel(ASIDES);
+        let feed = Arc::new(Feed { session: session.clone(), hearers, told: watch::Sender::new(0), asides });
+        all.insert(session.clone(), feed.clone());
+        Some((feed, said))
+    }
+
+    /// Tells somebody who comes in the middle what waits for an answer.
+    async fn tell_what_waits(&self, host: &Host, session: &SessionId, hearer: &Hearer) -> Result<(), Stopped> {
+        let (id, now) = (session.clone(), host.0.env.clock.now());
+        let look = move |published: &Published, _: _| {
+            let session = published.state.sessions.get(&id)?;
+            session.main_chat()?.active.as_ref()?;
+            Some(Projector::new(session).waiting(now))
+        };
+        for event in host.0.sequencer.read(look).await?.into_iter().flatten() {
+            if let Some(text) = frame(session, event) {
+                hearer.queue.push(Outgoing::Frame(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has somebody hear no more of a session. Without hearers its feed ends.
+    pub(super) fn detach(&self, session: &SessionId, connection: ConnectionId) {
+        let mut all = self.all();
+        if let Some(feed) = all.get(session) {
+            let mut hearers = feed.hearers();
+            hearers.remove(&connection);
+            if hearers.is_empty() {
+                drop(hearers);
+                all.remove(session);
+            }
+        }
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Feed>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Feed {
+    fn hearers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Hearer>> {
+        self.hearers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes whenever something was told that stays.
+    pub(super) fn told(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
+
+    /// Says something to everybody who hears of the session that no event of it says.
+    pub(super) fn say(&self, data: impl Into<EventData>) {
+        // Nobody misses it much.
+        self.asides.try_send(data.into()).ok();
+    }
+
+    /// Tells everybody who hears of the session.
+    fn tell(&self, event: Event) {
+        let (streamed, kept) = (is_streamed(&event), !event.ephemeral);
+        let Some(text) = frame(&self.session, event) else { return };
+        for hearer in self.hearers().values().filter(|hearer| hearer.streaming || !streamed) {
+            hearer.queue.push(Outgoing::Frame(text.clone()));
+        }
+        if kept {
+            self.told.send_modify(|told| *told += 1);
+        }
+    }
+
+    /// Asks those who answer questions. Of several the first answer counts.
+    fn ask(&self, request: &InputRequest) {
+        let answering: Vec<Peer> = self.hearers().values().filter_map(|hearer| hearer.answers.clone()).collect();
+        for peer in answering {
+            peer.ask(&self.session, request.clone());
+        }
+    }
+}
+
+/// A session as it is now, and what happens from now on.
+type Begun = (Option<Projector>, mpsc::Receiver<Arc<Sequenced>>);
+
+async fn begin(host: &Host, session: &SessionId) -> Result<Begun, Stopped> {
+    let id = session.clone();
+    let look = move |published: &Published| {
+        let session: Option<&Session> = published.state.sessions.get(&id);
+        session.map(Projector::new)
+    };
+    host.0.sequencer.listen(Heard::Session(session.clone()), AHEAD, look).await
+}
+
+/// Tells what happens until nobody hears it or the session is gone.
+async fn run(host: Host, feed: Arc<Feed>, mut begun: Begun, mut asides: mpsc::Receiver<EventData>) {
+    loop {
+        let (Some(mut projector), mut heard) = begun else { break };
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = heard.recv() => match event {
+                    Some(event) => event,
+                    None => break,
+                },
+                Some(data) = asides.recv() => {
+                    feed.tell(projector.aside(host.0.env.clock.now(), data));
+                    continue;
+                }
+            };
+            for told in projector.tell(&event.event) {
+                feed.tell(told);
+            }
+            match &event.event.change {
+                Change::Chat(_, chat, ChatEvent::InputRequested { request, .. })
+                    if chat.as_str() == Session::MAIN_CHAT =>
+                {
+                    feed.ask(request);
+                }
+                Change::Session(_, SessionEvent::Removed) => return forget(&host, &feed),
+                _ => {}
+            }
+            if feed.hearers().is_empty() {
+                return;
+            }
+        }
+        // It could not keep up, or the host stops.
+        tracing::warn!(session = %feed.session, "what happens in a session is told anew from here on");
+        match begin(&host, &feed.session).await {
+            Ok(anew) => begun = anew,
+            Err(Stopped) => return,
+        }
+    }
+    forget(&host, &feed);
+}
+
+/// The session is gone: nobody hears of it any more.
+fn forget(host: &Host, feed: &Feed) {
+    feed.hearers().clear();
+    host.0.feeds.all().remove(&feed.session);
+}
+
+fn frame(session: &SessionId, event: Event) -> Option<Arc<str>> {
+    let params = SessionEventParams { session_id: session.to_string(), event };
+    match jsonrpc::notification(SESSION_EVENT, &params) {
+        Ok(text) => Some(text.into()),
+        Err(error) => {
+            tracing::error!(%session, %error, "an event could not be written as JSON");
+            None
+        }
+    }
+}
+
+/// Whether an event is a piece of something that is told whole later.
+fn is_streamed(event: &Event) -> bool {
+    matches!(event.data, EventData::MessageStart(_) | EventData::MessageDelta(_) | EventData::ReasoningDelta(_))
+}

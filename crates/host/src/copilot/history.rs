@@ -1,0 +1,250 @@
+//! What was said: reading it, going back in it, and sessions that are made of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_core::*;
+use grove_wire::copilot::events::{CompactionStart, SnapshotRewind};
+use grove_wire::copilot::methods::*;
+use grove_wire::copilot::{Event, EventData, project};
+
+use super::peer::{Named, Peer, Refused};
+use crate::branch::TreePlace;
+use crate::dialect::turns;
+use crate::sequencer::Wanted;
+use crate::session::{NavigateWishes, TreeAnswer, TreeRequest};
+
+/// How many turns are read at once.
+const TURNS: usize = 1_000;
+/// How often that is done for one request. Each time gives as much as a snapshot has at most, so that the events of a very
+/// long session are those of its newest turns.
+const READS: usize = 8;
+
+/// The turns of a session, and the session.
+struct Told {
+    session: Session,
+    turns: Vec<Arc<Turn>>,
+}
+
+impl Told {
+    fn events(&self) -> impl Iterator<Item = Event> + '_ {
+        project::history(&self.session, self.turns.iter().map(Arc::as_ref))
+    }
+}
+
+impl Peer {
+    pub(super) async fn messages(&self, params: &SessionParams) -> Result<GetMessagesResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        Ok(GetMessagesResult { events: self.told(&session).await?.events().collect() })
+    }
+
+    /// What was said in a session's main chat.
+    async fn told(&self, session: &Named) -> Result<Told, Refused> {
+        let wanted = || Wanted::Whole(session.uri.clone());
+        let mut parts: Vec<Vec<Arc<Turn>>> = Vec::new();
+        for _ in 0..READS {
+            let first = parts.last().and_then(|part| part.first()).map(|turn| turn.id.clone());
+            let found = turns::find(self.host(), wanted(), first, TURNS).await?;
+            let is_all = !found.older || found.turns.is_empty();
+            parts.push(found.turns);
+            if is_all {
+                break;
+            }
+        }
+        let turns = parts.into_iter().rev().flatten().collect();
+        // The turns of a session are shared: a copy of it costs little.
+        let session = self.look(session, Session::clone).await?;
+        Ok(Told { session, turns })
+    }
+
+    /// Reads events on from a cursor, and waits for more where there are none and somebody wants to.
+    pub(super) async fn read_events(&self, params: ReadEventsParams) -> Result<ReadEventsResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let feed = self.host().0.feeds.of(&session.id);
+        let mut news = feed.map(|feed| feed.told());
+        let patience = params.wait_ms.unwrap_or(0).min(MAX_WAIT_MS);
+        let deadline = self.host().0.env.clock.sleep(Duration::from_millis(patience));
+        tokio::pin!(deadline);
+        loop {
+            let told = self.told(&session).await?;
+            let read = read(&params, told.events().collect());
+            let Some(news) = news.as_mut().filter(|_| patience > 0 && read.events.is_empty()) else { return Ok(read) };
+            tokio::select! {
+                changed = news.changed() => if changed.is_err() { return Ok(read) },
+                () = &mut deadline => return Ok(read),
+            }
+        }
+    }
+
+    pub(super) async fn tail(&self, params: &SessionParams) -> Result<TailResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let last = self.told(&session).await?.events().last();
+        Ok(TailResult { cursor: last.map(|event| event.id.to_string()).unwrap_or_default() })
+    }
+
+    pub(super) async fn compact(&self, params: CompactParams) -> Result<CompactResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        // Who asks for it means the whole conversation, however short it is.
+        let instructions = params.custom_instructions.filter(|text| !text.is_empty());
+        if let Some(feed) = self.host().0.feeds.of(&session.id) {
+            feed.say(CompactionStart::default());
+        }
+        let asked =
+            self.host().ask_tree(&place(&session), TreeRequest::Compact { instructions, keep: Some(0) }).await?;
+        let TreeAnswer::Compacted(compacted) = asked.answer().await? else {
+            return Err(Refused::Failed("the session answered something else".to_owned()));
+        };
+        Ok(CompactResult {
+            success: true,
+            tokens_removed: compacted.tokens_before,
+            messages_removed: 0,
+            summary_content: Some(compacted.summary),
+            context_window: None,
+        })
+    }
+
+    pub(super) async fn truncate(&self, params: TruncateParams) -> Result<TruncateResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let removed = self.go_before(&session, &params.event_id).await?;
+        Ok(TruncateResult { events_removed: removed, ..TruncateResult::default() })
+    }
+
+    pub(super) async fn rewind(&self, params: RewindParams) -> Result<RewindResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let result = |outcome, events_removed, error| RewindResult {
+            outcome,
+            events_removed,
+            restored_files: Vec::new(),
+            skipped_files: Vec::new(),
+            error,
+        };
+        if params.mode == Some(RewindMode::ConversationAndFiles) {
+            let reason = "Grove keeps no file snapshots for this session".to_owned();
+            return Ok(result(RewindOutcome::FileChangeTrackingDisabled, None, Some(reason)));
+        }
+        match self.go_before(&session, &params.event_id).await {
+            Ok(removed) => Ok(result(RewindOutcome::Success, Some(removed), None)),
+            Err(Refused::Failed(reason)) => Ok(result(RewindOutcome::TruncationFailed, None, Some(reason))),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn rewind_points(&self, params: &SessionParams) -> Result<RewindPointsResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let told = self.told(&session).await?;
+        let points = told.events().filter_map(rewind_point).collect();
+        Ok(RewindPointsResult {
+            file_change_tracking_enabled: false,
+            unavailable_reason: Some("Grove keeps no file snapshots for this session".to_owned()),
+            points,
+        })
+    }
+
+    /// Moves the leaf before the turn of an event, and gives how many events are not on the branch any more. The log keeps
+    /// them all.
+    async fn go_before(&self, session: &Named, event: &str) -> Result<u64, Refused> {
+        let told = self.told(session).await?;
+        let (entry, kept) = self.entry_of(session, &told, event).await?;
+        let before = told.events().count();
+        let request = TreeRequest::Navigate { target: Some(entry), wishes: NavigateWishes::default() };
+        self.host().ask_tree(&place(session), request).await?.answer().await?;
+        let events_removed = before.saturating_sub(kept) as u64;
+        if let Some(feed) = self.host().0.feeds.of(&session.id) {
+            feed.say(SnapshotRewind { up_to_event_id: event.to_owned(), events_removed });
+        }
+        Ok(events_removed)
+    }
+
+    /// The message of the user that begins the turn of an event, and how many events there are before it. A turn is a
+    /// whole: what is cut off in it goes with all of it.
+    async fn entry_of(&self, session: &Named, told: &Told, event: &str) -> Result<(String, usize), Refused> {
+        let turns = told.turns.iter().map(Arc::as_ref);
+        let unknown = || Refused::Failed(format!("Event {event} not found in session {}", session.id));
+        let place_of = project::locate(&told.session, turns, event).ok_or_else(unknown)?;
+        let turn = told.turns.get(place_of.turn).ok_or_else(unknown)?.id.clone();
+        let kept = Told { session: told.session.clone(), turns: told.turns[..place_of.turn].to_vec() };
+        let kept = kept.events().count();
+        let asked = self.host().ask_tree(&place(session), TreeRequest::BeginningOf(turn)).await?;
+        match asked.answer().await? {
+            TreeAnswer::Beginning(entry) => Ok((entry, kept)),
+            _ => Err(unknown()),
+        }
+    }
+
+    pub(super) async fn fork(&self, params: ForkParams) -> Result<ForkResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let before = match &params.to_event_id {
+            None => None,
+            Some(event) => {
+                let told = self.told(&session).await?;
+                Some(self.entry_of(&session, &told, event).await?.0)
+            }
+        };
+        let name = params.name.filter(|name| !name.is_empty());
+        if let Some(forked) = self.fork_entrusted(&session, before.clone(), name.clone()).await? {
+            return Ok(forked);
+        }
+        let said_nothing = |session: &Session| session.main_chat().is_none_or(|chat| chat.turns.is_empty());
+        if self.look(&session, said_nothing).await? {
+            let id = &session.id;
+            return Err(Refused::Failed(format!(
+                "Cannot fork session {id}: it was not found or has no persisted events"
+            )));
+        }
+        let asked = self.host().ask_tree(&place(&session), TreeRequest::Cut { before }).await?;
+        let uri = self.host().fork_off(name, None, asked).await?;
+        let id = uri.id().map(|id| id.to_string()).unwrap_or_default();
+        let forked = self.find(&id).await?;
+        let title = self.look(&forked, |session| session.title.clone()).await?;
+        Ok(ForkResult { session_id: id, name: Some(title) })
+    }
+}
+
+fn place(session: &Named) -> TreePlace {
+    (session.uri.clone(), ChatId::from(Session::MAIN_CHAT))
+}
+
+/// The events that a read is to give. A cursor is the id of the last event that was given.
+fn read(params: &ReadEventsParams, events: Vec<Event>) -> ReadEventsResult {
+    let cursor = params.cursor.as_deref().filter(|cursor| !cursor.is_empty());
+    let known = cursor.map(|cursor| events.iter().position(|event| &*event.id == cursor));
+    let cursor_status = if known == Some(None) { CursorStatus::Expired } else { CursorStatus::Ok };
+    let known = known.flatten();
+    let most = params.count();
+    let (mut given, has_more, last) = match params.direction {
+        Some(ReadDirection::Backward) => {
+            let end = known.unwrap_or(events.len());
+            let mut wanted = events[..end].iter().rev().filter(|event| params.wants(event));
+            let given: Vec<Event> = wanted.by_ref().take(most).cloned().collect();
+            let more = wanted.next().is_some();
+            let last = given.last().map(|event| event.id.to_string());
+            (given, more, last)
+        }
+        Some(_) | None => {
+            let start = known.map_or(0, |known| known + 1);
+            let mut wanted = events[start..].iter().filter(|event| params.wants(event));
+            let given: Vec<Event> = wanted.by_ref().take(most).cloned().collect();
+            let more = wanted.next().is_some();
+            // Where all was seen, what was passed over is not looked at again.
+            let last = if more { given.last() } else { events.last() };
+            let last = last.map(|event| event.id.to_string());
+            (given, more, last)
+        }
+    };
+    if params.direction == Some(ReadDirection::Backward) {
+        given.reverse();
+    }
+    let cursor = last.or_else(|| cursor.map(str::to_owned)).unwrap_or_default();
+    ReadEventsResult { events: given, cursor, has_more, cursor_status }
+}
+
+/// A message of a person, as a place to go back to.
+fn rewind_point(event: Event) -> Option<RewindPoint> {
+    let EventData::UserMessage(message) = event.data else { return None };
+    Some(RewindPoint {
+        event_id: event.id.to_string(),
+        user_message: message.content,
+        timestamp: event.timestamp,
+        ..RewindPoint::default()
+    })
+}

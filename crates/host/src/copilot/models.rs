@@ -1,0 +1,50 @@
+//! Which agent a model's name means.
+
+use grove_core::{AgentInfo, ModelId, ProviderId};
+use grove_wire::copilot::methods::Model;
+
+use super::peer::{Peer, Refused};
+
+impl Peer {
+    /// Every model of every agent, under the name by which a session asks for it. An agent of which no model is known yet
+    /// is asked for by its own name.
+    pub(super) fn models(&self) -> Vec<Model> {
+        let named = |agent: &AgentInfo| {
+            let own = Model { id: agent.provider.to_string(), name: agent.display_name.clone(), capabilities: None };
+            let models = agent.models.iter().map(|model| Model::of(format!("{}/{}", agent.provider, model.id), model));
+            std::iter::once(own).chain(models).collect::<Vec<_>>()
+        };
+        self.host().agent_infos().iter().flat_map(named).collect()
+    }
+
+    /// The agent and the model that a client asks for: `<agent>`, `<agent>/<model>`, or a model that an agent has. The
+    /// default agent comes first.
+    pub(super) fn agent_for(&self, model: Option<&str>) -> Result<(ProviderId, Option<ModelId>), Refused> {
+        let default = self.host().default_provider();
+        let default = default.ok_or_else(|| Refused::Failed("this host has no agent".to_owned()))?;
+        let Some(wanted) = model.filter(|model| !model.is_empty()) else { return Ok((default, None)) };
+        let agents = self.host().agent_infos();
+        let known = |name: &str| agents.iter().find(|agent| agent.provider.as_str() == name);
+        if let Some(agent) = known(wanted) {
+            return Ok((agent.provider.clone(), None));
+        }
+        if let Some((agent, model)) = wanted.split_once('/')
+            && let Some(agent) = known(agent)
+        {
+            return Ok((agent.provider.clone(), Some(ModelId::from(model))));
+        }
+        let has = |agent: &&AgentInfo| agent.models.iter().any(|model| model.id.as_str() == wanted);
+        let mut having: Vec<&AgentInfo> = agents.iter().filter(has).collect();
+        having.sort_by_key(|agent| agent.provider != default);
+        match having.first() {
+            Some(agent) => Ok((agent.provider.clone(), Some(ModelId::from(wanted)))),
+            None => {
+                let agents: Vec<&str> = agents.iter().map(|agent| agent.provider.as_str()).collect();
+                let agents = agents.join(", ");
+                Err(Refused::Failed(format!(
+                    "Unknown model {wanted:?}: a model is named <agent> or <agent>/<model>, the agents being {agents}"
+                )))
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! The host's end of one connection: which request is done by what.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use grove_core::{ClientId, SessionId, SessionUri};
+use grove_wire::copilot::error;
+use grove_wire::copilot::methods::{self, *};
+use grove_wire::jsonrpc::{self, Calls, ErrorObject};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::connection::Wanted;
+use super::endpoint::Endpoint;
+use crate::connection::{Answer, Outgoing, Queue};
+use crate::host::Host;
+use crate::sequencer::{ConnectionId, Published};
+use crate::session::{SessionHandle, ToSession};
+
+/// The host's end of a connection. Clones are the same one.
+#[derive(Clone)]
+pub(super) struct Peer(Arc<Inner>);
+
+struct Inner {
+    endpoint: Endpoint,
+    id: ConnectionId,
+    queue: Arc<Queue>,
+    calls: Arc<Calls>,
+    /// Who this is to the sessions that it takes part in.
+    client: ClientId,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether the client was let in.
+    is_in: bool,
+    /// The sessions that it has open.
+    open: HashMap<SessionId, SessionUri>,
+}
+
+/// An answer, or why there is none.
+pub(super) type Answered = Result<Box<RawValue>, Refused>;
+
+/// Why a request is not done.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// It was understood, and failed.
+    Failed(String),
+    Error(ErrorObject),
+}
+
+impl<E: std::error::Error> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Refused::Failed(error.to_string())
+    }
+}
+
+/// A session, as a request names it.
+pub(super) struct Named {
+    pub(super) uri: SessionUri,
+    pub(super) id: SessionId,
+}
+
+impl Peer {
+    pub(super) fn new(endpoint: Endpoint, id: ConnectionId, queue: Arc<Queue>, calls: Arc<Calls>) -> Self {
+        let mut bytes = [0; 8];
+        // Without randomness the connection's own number must do.
+        endpoint.host().0.env.random.fill(&mut bytes).ok();
+        let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
+        let state = Mutex::new(State { is_in: !endpoint.is_locked(), open: HashMap::new() });
+        let peer = Self(Arc::new(Inner { endpoint, id, queue, calls, client, state }));
+        if !peer.endpoint().is_locked() {
+            peer.let_in();
+        }
+        peer
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoint
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        self.0.endpoint.host()
+    }
+
+    pub(super) fn id(&self) -> ConnectionId {
+        self.0.id
+    }
+
+    pub(super) fn queue(&self) -> &Arc<Queue> {
+        &self.0.queue
+    }
+
+    pub(super) fn calls(&self) -> &Arc<Calls> {
+        &self.0.calls
+    }
+
+    pub(super) fn client(&self) -> &ClientId {
+        &self.0.client
+    }
+
+    /// The client may ask for things, and is told of sessions that come and go.
+    pub(super) fn let_in(&self) {
+        self.state().is_in = true;
+        self.endpoint().state().connections.insert(self.0.id, self.0.queue.clone());
+    }
+
+    /// The client has this session open from now on.
+    pub(super) fn opened(&self, session: &Named) {
+        self.state().open.insert(session.id.clone(), session.uri.clone());
+        self.endpoint().state().open.entry(session.id.clone()).or_default().insert(self.0.id);
+    }
+
+    /// The client has it open no more. `false` where it had not.
+    pub(super) fn closed(&self, session: &SessionId) -> bool {
+        let mut state = self.endpoint().state();
+        if let Some(connections) = state.open.get_mut(session) {
+            connections.remove(&self.0.id);
+            if connections.is_empty() {
+                state.open.remove(session);
+            }
+        }
+        drop(state);
+        self.host().0.feeds.detach(session, self.0.id);
+        self.state().open.remove(session).is_some()
+    }
+
+    /// The connection is over: its tools and answers are gone with it.
+    pub(super) async fn ended(self) {
+        self.endpoint().state().connections.remove(&self.0.id);
+        let open: Vec<_> = std::mem::take(&mut self.state().open).into_iter().collect();
+        for (id, uri) in open {
+            self.closed(&id);
+            self.leave(&uri).await;
+        }
+        self.provider_ended().await;
+    }
+
+    /// Tells a session that this client takes part no more.
+    pub(super) async fn leave(&self, uri: &SessionUri) {
+        if let Some(id) = uri.id()
+            && let Some(session) = self.host().open_session(&id)
+        {
+            session.inbox.send(ToSession::ClientGone(self.0.client.clone())).await.ok();
+        }
+    }
+
+    /// Does what a client asks for. What takes its time is done beside what comes next.
+    pub(super) async fn handle(&self, wanted: Wanted) {
+        let Wanted { id, method, params } = wanted;
+        let peer = self.clone();
+        let doing: BoxFuture<'static, Answered> = match Method::named(&method) {
+            None => {
+                let error =
+                    if self.state().is_in { error::unhandled(&method) } else { error::authentication_required() };
+                Box::pin(async move { Err(Refused::Error(error)) })
+            }
+            Some(known) => Box::pin(async move { peer.request(known, params.as_deref()).await }),
+        };
+        let (Some(id), Some(permit)) = (id, self.0.queue.answer_permit().await) else {
+            drop(doing.await);
+            return;
+        };
+        let queue = self.0.queue.clone();
+        let takes_time = Method::named(&method).is_some_and(takes_time);
+        let answering = async move {
+            let text = match doing.await {
+                Ok(result) => jsonrpc::response_raw(&id, result.get()),
+                Err(Refused::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
+                Err(Refused::Error(error)) => jsonrpc::error(Some(&id), &error),
+            };
+            queue.push(Outgoing::Answer(Answer { encode: Box::new(move || text), _permit: permit }));
+        };
+        match takes_time {
+            true => self.host().0.env.spawn.spawn(Box::pin(answering)),
+            false => answering.await,
+        }
+    }
+
+    async fn request(&self, method: Method, params: Option<&RawValue>) -> Answered {
+        if method == Method::Connect {
+            return self.connect(read(method, params)?);
+        }
+        if !self.state().is_in {
+            return Err(Refused::Error(error::authentication_required()));
+        }
+        match method {
+            // It is answered above.
+            Method::Connect => answer(&()),
+            Method::Ping => answer(&PingResult::to(&read(method, params)?, self.host().0.env.clock.now())),
+            Method::StatusGet => answer(&StatusResult::of(env!("CARGO_PKG_VERSION"))),
+            Method::AuthGetStatus => answer(&AuthStatusResult {
+                is_authenticated: true,
+                status_message: Some("Grove's agents bring their own accounts".to_owned()),
+                ..AuthStatusResult::default()
+            }),
+            Method::ModelsList => answer(&ModelsListResult { models: self.models() }),
+            // The program that was started for the client goes next. What it stores can be written while it is there.
+            Method::RuntimeShutdown => {
+                self.endpoint().shut_down().await;
+                answer(&())
+            }
+            Method::SessionFsSetProvider => answer(&self.set_provider(read(method, params)?).await?),
+            Method::SessionCreate => answer(&self.create(read(method, params)?).await?),
+            Method::SessionResume => answer(&self.resume(read(method, params)?).await?),
+            Method::SessionSend => answer(&self.send(read(method, params)?).await?),
+            Method::SessionAbort => answer(&self.abort(read(method, params)?).await?),
+            Method::SessionGetMessages => answer(&self.messages(&read::<SessionParams>(method, params)?).await?),
+            Method::SessionDetach | Method::SessionDestroy | Method::SessionsClose | Method::SessionSuspend => {
+                answer(&self.detach(&read::<SessionParams>(method, params)?).await?)
+            }
+            Method::SessionShutdown => {
+                let ShutdownParams { session_id, .. } = read(method, params)?;
+                answer(&self.detach(&SessionParams { session_id }).await?)
+            }
+            Method::SessionDelete => answer(&self.delete(&read::<SessionParams>(method, params)?).await?),
+            Method::SessionList => answer(&self.list(read(method, params)?).await?),
+            Method::SessionGetLastId => answer(&self.last_id().await?),
+            Method::SessionGetMetadata => answer(&self.metadata(&read::<SessionParams>(method, params)?).await?),
+            Method::SessionGetForeground => answer(&self.foreground()),
+            Method::SessionSetForeground => {
+                answer(&self.set_foreground(&read::<SessionParams>(method, params)?).await?)
+            }
+            Method::SessionsFork => answer(&self.fork(read(method, params)?).await?),
+            Method::SessionsReadPersistedEvents => {
+                let params = ReadEventsParams { wait_ms: None, include_ephemeral: None, ..read(method, params)? };
+                answer(&self.read_events(params).await?)
+            }
+            Method::NameGet => answer(&self.name(&read::<SessionParams>(method, params)?).await?),
+            Method::NameSet => answer(&self.set_name(read(method, params)?).await?),
+            Method::ModelGetCurrent => answer(&self.model(&read::<SessionParams>(method, params)?).await?),
+            Method::ModelSwitchTo => answer(&self.switch_model(read(method, params)?).await?),
+            Method::ModelList => answer(&SessionModelsResult { list: self.models() }),
+            Method::ModeGet => answer(&self.mode(&read::<SessionParams>(method, params)?).await?),
+            Method::ModeSet => answer(&self.set_mode(read(method, params)?).await?),
+            Method::OptionsUpdate => answer(&self.update_options(read(method, params)?).await?),
+            Method::MetadataIsProcessing => answer(&self.is_processing(&read::<SessionParams>(method, params)?).await?),
+            Method::PlanRead => answer(&self.plan(&read::<SessionParams>(method, params)?).await?),
+            Method::PlanUpdate => answer(&self.update_plan(read(method, params)?).await?),
+            Method::PlanDelete => answer(&self.delete_plan(&read::<SessionParams>(method, params)?).await?),
+            Method::WorkspaceGet => answer(&self.workspace(&read::<SessionParams>(method, params)?).await?),
+            Method::WorkspaceListFiles => answer(&self.list_files(&read::<SessionParams>(method, params)?).await?),
+            Method::WorkspaceReadFile => answer(&self.read_file(read(method, params)?).await?),
+            Method::WorkspaceCreateFile => answer(&self.create_file(read(method, params)?).await?),
+            Method::WorkspaceStatFile => answer(&self.stat_file(read(method, params)?).await?),
+            Method::WorkspaceRemovePath => answer(&self.remove_path(read(method, params)?).await?),
+            Method::WorkspaceRenamePath => answer(&self.rename_path(read(method, params)?).await?),
+            Method::WorkspaceSaveLargePaste => answer(&self.save_paste(read(method, params)?).await?),
+            Method::WorkspaceListCheckpoints => {
+                answer(&self.list_checkpoints(&read::<SessionParams>(method, params)?).await?)
+            }
+            Method::WorkspaceReadCheckpoint => answer(&self.read_checkpoint(read(method, params)?).await?),
+            // Folders are there as soon as something is in them.
+            Method::WorkspaceCreateDirectory => {
+                let CreateDirectoryParams { session_id, path, .. } = read(method, params)?;
+                answer(&self.create_directory(&session_id, &path).await?)
+            }
+            Method::HistoryCompact => answer(&self.compact(read(method, params)?).await?),
+            Method::HistoryTruncate => answer(&self.truncate(read(method, params)?).await?),
+            Method::HistoryRewind => answer(&self.rewind(read(method, params)?).await?),
+            Method::HistoryListRewindPoints => {
+                answer(&self.rewind_points(&read::<SessionParams>(method, params)?).await?)
+            }
+            Method::EventLogRead => answer(&self.read_events(read(method, params)?).await?),
+            Method::EventLogTail => answer(&self.tail(&read::<SessionParams>(method, params)?).await?),
+            // Everything is told anyway.
+            Method::EventLogRegisterInterest => {
+                let RegisterInterestParams { event_type, .. } = read(method, params)?;
+                answer(&RegisterInterestResult { handle: event_type })
+            }
+            Method::EventLogReleaseInterest => answer(&Success::YES),
+            Method::PermissionsHandlePending => answer(&self.answer_permission(read(method, params)?).await?),
+            Method::PermissionsPending => {
+                answer(&self.pending_permissions(&read::<SessionParams>(method, params)?).await?)
+            }
+            Method::ToolsHandlePending => answer(&self.answer_tool(read(method, params)?).await?),
+            Method::UiHandlePendingUserInput => answer(&self.answer_input(read(method, params)?).await?),
+        }
+    }
+
+    fn connect(&self, params: ConnectParams) -> Answered {
+        if !self.endpoint().opens(params.token.as_deref()) {
+            return Err(Refused::Error(error::authentication_failed()));
+        }
+        self.let_in();
+        answer(&ConnectResult::of(env!("CARGO_PKG_VERSION")))
+    }
+
+    /// The session that a request is about, loaded.
+    pub(super) async fn find(&self, id: &str) -> Result<Named, Refused> {
+        let id = SessionId::from(id);
+        self.host().load(&id).await?;
+        let wanted = id.clone();
+        let look = move |published: &Published, _: _| {
+            published.state.sessions.get(&wanted).map(|session| (session.uri.clone(), session.store.clone()))
+        };
+        match self.host().0.sequencer.read(look).await? {
+            Some((uri, store)) if self.may_see(&store) => Ok(Named { uri, id }),
+            Some(_) | None => Err(Refused::Failed(format!("Session not found: {id}"))),
+        }
+    }
+
+    /// Looks at a session, which is loaded.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        session: &Named,
+        look: impl FnOnce(&grove_core::Session) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let id = session.id.clone();
+        let seen = move |published: &Published, _: _| published.state.sessions.get(&id).map(look);
+        let seen = self.host().0.sequencer.read(seen).await?;
+        seen.ok_or_else(|| Refused::Failed(format!("Session not found: {}", session.id)))
+    }
+
+    /// The task of a session.
+    pub(super) async fn task(&self, session: &Named) -> Result<SessionHandle, Refused> {
+        let task = self.host().session(&session.uri).await?;
+        task.ok_or_else(|| Refused::Failed(format!("Session not found: {}", session.id)))
+    }
+
+    /// Has a session do something.
+    pub(super) async fn carry_out(&self, session: &Named, command: grove_core::Command) -> Result<(), Refused> {
+        let task = self.task(session).await?;
+        self.host().carry_out(&task, command).await?.map_err(Refused::Failed)
+    }
+
+    // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether others need not wait for this: it asks a store, a model or the clock.
+fn takes_time(method: Method) -> bool {
+    matches!(
+        method,
+        Method::RuntimeShutdown
+            | Method::SessionFsSetProvider
+            | Method::SessionCreate
+            | Method::SessionResume
+            | Method::SessionDelete
+            | Method::SessionGetMessages
+            | Method::SessionsFork
+            | Method::SessionsReadPersistedEvents
+            | Method::HistoryCompact
+            | Method::EventLogRead
+            | Method::PlanRead
+            | Method::PlanUpdate
+            | Method::PlanDelete
+            | Method::WorkspaceGet
+            | Method::WorkspaceListFiles
+            | Method::WorkspaceReadFile
+            | Method::WorkspaceCreateFile
+            | Method::WorkspaceStatFile
+            | Method::WorkspaceRemovePath
+            | Method::WorkspaceRenamePath
+            | Method::WorkspaceSaveLargePaste
+            | Method::WorkspaceListCheckpoints
+            | Method::WorkspaceReadCheckpoint
+    )
+}
+
+fn read<T: DeserializeOwned>(method: Method, params: Option<&RawValue>) -> Result<T, Refused> {
+    methods::params(method.as_str(), params).map_err(Refused::Error)
+}
+
+fn answer<R: Serialize>(result: &R) -> Answered {
+    Ok(serde_json::value::to_raw_value(result)?)
+}

@@ -1,0 +1,351 @@
+//! Sessions: made, taken up, left, listed, removed; their names, models and modes.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use grove_core::*;
+use grove_wire::copilot::decode;
+use grove_wire::copilot::events::SessionResume;
+use grove_wire::copilot::methods::server::{LifecycleKind, LifecycleParams, SESSION_LIFECYCLE};
+use grove_wire::copilot::methods::*;
+use grove_wire::copilot::project;
+use grove_wire::jsonrpc;
+use grove_work::Repository;
+
+use super::endpoint::Endpoint;
+use super::feed::Hearer;
+use super::peer::{Named, Peer, Refused};
+use crate::connection::Outgoing;
+use crate::host::CreateSession;
+use crate::sequencer::{Heard, Published};
+use crate::session::{WorkspaceAnswer, WorkspaceRequest};
+
+/// How many sessions that came, changed or went may wait to be told of.
+const NEWS: usize = 1_024;
+/// The settings of agents that say how much they do by themselves.
+const MODE: &str = "mode";
+
+impl Peer {
+    pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, Refused> {
+        let id = match &params.session_id {
+            Some(id) => id.clone(),
+            None => self.host().new_id()?,
+        };
+        // A session that is there already is taken up.
+        if self.find(&id).await.is_ok() {
+            return self.take_up(&id, params).await;
+        }
+        self.note_temp_files(&id);
+        let (provider, model) = self.agent_for(params.model.as_deref())?;
+        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let wanted = CreateSession {
+            uri: SessionUri::from(format!("{provider}:/{id}")),
+            provider: Some(provider),
+            model,
+            working_directories: folders.map(|folder| folder_uri(folder)).collect(),
+            config: None,
+            store: self.storage()?,
+        };
+        self.host().create_session(wanted).await?;
+        self.take_up(&id, params).await
+    }
+
+    pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, Refused> {
+        let id = params.session_id.clone().unwrap_or_default();
+        self.note_temp_files(&id);
+        self.fetch(&SessionId::from(id.as_str())).await?;
+        if self.find(&id).await.is_err() {
+            return Err(Refused::Failed(format!("Failed to load session events: Session not found: {id}")));
+        }
+        let model = params.model.clone();
+        let is_told = !params.disable_resume.unwrap_or(false);
+        let opened = self.take_up(&id, params).await?;
+        if is_told {
+            self.tell_resumed(&id).await?;
+        }
+        if let Some(model) = model {
+            let session = self.find(&id).await?;
+            self.change_model(&session, &model).await.ok();
+        }
+        Ok(opened)
+    }
+
+    /// Tells everybody who has a session open that one more has.
+    async fn tell_resumed(&self, id: &str) -> Result<(), Refused> {
+        let session = self.find(id).await?;
+        let now = self.host().0.env.clock.now();
+        let resumed = self.look(&session, move |session| SessionResume::of(session, now)).await?;
+        if let Some(feed) = self.host().0.feeds.of(&session.id) {
+            feed.say(resumed);
+        }
+        Ok(())
+    }
+
+    /// The endpoint's program may want to look at what its sessions leave.
+    fn note_temp_files(&self, session: &str) {
+        if self.endpoint().keeps_temp_files() {
+            self.host().keep_temp_files(&SessionId::from(session));
+        }
+    }
+
+    /// Has the client hear of a session and take part in it.
+    async fn take_up(&self, id: &str, params: OpenParams) -> Result<OpenResult, Refused> {
+        let session = self.find(id).await?;
+        let hearer = Hearer {
+            queue: self.queue().clone(),
+            streaming: params.streaming.unwrap_or(false),
+            answers: params.request_user_input.unwrap_or(false).then(|| self.clone()),
+        };
+        let answers = hearer.answers.is_some();
+        self.host().0.feeds.attach(self.host(), &session.id, self.id(), hearer).await?;
+        self.opened(&session);
+        let tools: Vec<ClientTool> = params.tools.unwrap_or_default().into_iter().map(decode::tool).collect();
+        if !tools.is_empty() {
+            let display_name = params.client_name.or_else(|| Some("Copilot SDK".to_owned()));
+            let client = ActiveClient { client: self.client().clone(), display_name, tools, extra: None };
+            self.carry_out(&session, Command::SetActiveClient(client)).await?;
+        }
+        if answers {
+            self.ask_what_waits(&session).await?;
+        }
+        Ok(OpenResult {
+            session_id: session.id.to_string(),
+            workspace_path: self.workspace_path(&session).await,
+            capabilities: Some(SessionCapabilities::default()),
+        })
+    }
+
+    /// The session's folder, as it is spelled where it lies.
+    pub(super) async fn workspace_path(&self, session: &Named) -> Option<String> {
+        let fs = self.host().store_of(&session.id).await?;
+        fs.location(&crate::store::paths::folder(&session.id)).ok()
+    }
+
+    pub(super) async fn detach(&self, params: &SessionParams) -> Result<Success, Refused> {
+        let id = SessionId::from(params.session_id.as_str());
+        if !self.closed(&id) {
+            return Err(Refused::Failed(format!("Session not found: {id}")));
+        }
+        if let Ok(session) = self.find(&params.session_id).await {
+            self.leave(&session.uri).await;
+        }
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn delete(&self, params: &SessionParams) -> Result<Success, Refused> {
+        let id = SessionId::from(params.session_id.as_str());
+        let found = self.find(&params.session_id).await;
+        self.closed(&id);
+        if self.delete_entrusted(&id).await? {
+            return Ok(Success::YES);
+        }
+        match found {
+            Ok(session) if self.host().erase(&session.uri).await? => Ok(Success::YES),
+            Ok(_) | Err(_) => Ok(Success::failed(format!("Session file not found for {id}"))),
+        }
+    }
+
+    pub(super) async fn list(&self, params: ListParams) -> Result<ListResult, Refused> {
+        let filter = params.filter.unwrap_or_default();
+        let rows = self.rows().await?;
+        let mut sessions = tokio::task::spawn_blocking(move || with_repositories(rows)).await?;
+        sessions.retain(|session| filter.takes(session.context.as_ref()));
+        Ok(ListResult { sessions })
+    }
+
+    /// The sessions that clients of this endpoint can open, the one that changed last first.
+    async fn rows(&self) -> Result<Vec<SessionMetadata>, Refused> {
+        let peer = self.clone();
+        let look = move |published: &Published, _: _| {
+            let listed = published.listed().map(|(session, _)| session);
+            let mine = listed.filter(|session| peer.may_see(&session.store));
+            let mut rows: Vec<_> = mine.map(|session| (session.modified_at, SessionMetadata::of(session))).collect();
+            rows.sort_by(|(a, _), (b, _)| b.cmp(a));
+            rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>()
+        };
+        let rows = self.host().0.sequencer.read(look).await?;
+        self.with_entrusted(rows).await
+    }
+
+    pub(super) async fn last_id(&self) -> Result<MaybeSession, Refused> {
+        let last = self.rows().await?.into_iter().next().map(|row| row.session_id);
+        Ok(MaybeSession { session_id: last, workspace_path: None })
+    }
+
+    pub(super) async fn metadata(&self, params: &SessionParams) -> Result<GetMetadataResult, Refused> {
+        let session = self.rows().await?.into_iter().find(|row| row.session_id == params.session_id);
+        Ok(GetMetadataResult { session })
+    }
+
+    pub(super) fn foreground(&self) -> MaybeSession {
+        let session = self.endpoint().state().foreground.clone();
+        MaybeSession { session_id: session.map(|session| session.to_string()), workspace_path: None }
+    }
+
+    pub(super) async fn set_foreground(&self, params: &SessionParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let before = self.endpoint().state().foreground.replace(session.id.clone());
+        let told = self.look(&session, |session| LifecycleParams::of(LifecycleKind::Foreground, session)).await?;
+        if let Some(before) = before.filter(|before| *before != session.id)
+            && let Ok(before) = self.find(before.as_str()).await
+        {
+            let told = self.look(&before, |session| LifecycleParams::of(LifecycleKind::Background, session)).await?;
+            self.endpoint().tell(&told);
+        }
+        self.endpoint().tell(&told);
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn name(&self, params: &SessionParams) -> Result<NameGetResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let title = self.look(&session, |session| session.title.clone()).await?;
+        Ok(NameGetResult { name: Some(title).filter(|title| title != Session::UNTITLED).into() })
+    }
+
+    pub(super) async fn set_name(&self, params: NameSetParams) -> Result<(), Refused> {
+        let session = self.find(&params.session_id).await?;
+        self.carry_out(&session, Command::ChangeTitle(params.name)).await
+    }
+
+    pub(super) async fn model(&self, params: &SessionParams) -> Result<CurrentModel, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let model = self.look(&session, named_model).await?;
+        Ok(CurrentModel { model_id: Some(model), reasoning_effort: None })
+    }
+
+    pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        self.change_model(&session, &params.model_id).await?;
+        let model = self.look(&session, named_model).await?;
+        let state = CurrentModel { model_id: Some(model.clone()), reasoning_effort: None };
+        Ok(SwitchModelResult { model_id: Some(model), message: None, model_state: Some(state) })
+    }
+
+    /// Has a session go on with another model of its agent. Its agent stays.
+    async fn change_model(&self, session: &Named, wanted: &str) -> Result<(), Refused> {
+        let (mine, now) = self.look(session, |session| (session.provider.clone(), session.model.clone())).await?;
+        let (agent, model) = self.agent_for(Some(wanted))?;
+        if agent != mine {
+            return Err(Refused::Failed(format!(
+                "session {} is {mine}'s: a model of {agent} needs a session of its own",
+                session.id
+            )));
+        }
+        match model {
+            Some(model) if Some(&model) != now.as_ref() => self.carry_out(session, Command::ChangeModel(model)).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(super) async fn mode(&self, params: &SessionParams) -> Result<String, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let set = self.look(&session, |session| {
+            let values = session.config.as_ref().map(|config| &config.values);
+            values.and_then(|values| values.get(MODE)).and_then(|mode| mode.as_str()).map(str::to_owned)
+        });
+        Ok(set.await?.unwrap_or_else(|| "interactive".to_owned()))
+    }
+
+    pub(super) async fn set_mode(&self, params: SetModeParams) -> Result<SetModeResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let values = Extra::from_iter([(MODE.to_owned(), params.mode.into())]);
+        self.carry_out(&session, Command::ChangeConfig { values, replace: false }).await?;
+        Ok(SetModeResult { status: "ok".to_owned(), model_changed: false, mode_applied: Some(true), message: None })
+    }
+
+    pub(super) async fn update_options(&self, params: UpdateOptionsParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        if let Some(model) = &params.model {
+            self.change_model(&session, model).await?;
+        }
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn is_processing(&self, params: &SessionParams) -> Result<IsProcessingResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let busy = |session: &Session| session.main_chat().is_some_and(|chat| chat.active.is_some());
+        Ok(IsProcessingResult { processing: self.look(&session, busy).await? })
+    }
+}
+
+impl Endpoint {
+    /// Tells all clients of a session that came, changed or went.
+    pub(super) fn tell(&self, told: &LifecycleParams) {
+        let Ok(text) = jsonrpc::notification(SESSION_LIFECYCLE, told) else { return };
+        let text: Arc<str> = text.into();
+        for queue in self.state().connections.values() {
+            queue.push(Outgoing::Frame(text.clone()));
+        }
+    }
+
+    /// Tells clients of sessions that come, change and go, for as long as the endpoint is there.
+    pub(super) fn announce(&self) {
+        let (endpoint, host) = (self.downgrade(), self.host().clone());
+        let spawn = host.0.env.spawn.clone();
+        spawn.spawn(Box::pin(async move {
+            while let Ok(((), mut heard)) = host.0.sequencer.listen(Heard::News, NEWS, |_| ()).await {
+                while let Some(event) = heard.recv().await {
+                    let Some(endpoint) = endpoint.upgrade() else { return };
+                    let Change::Session(id, change) = &event.event.change else { continue };
+                    if matches!(change, SessionEvent::Removed) {
+                        endpoint.tell(&LifecycleParams::deleted(id));
+                        continue;
+                    }
+                    let (wanted, change) = (id.clone(), change.clone());
+                    let look = move |published: &Published, _: _| {
+                        let session = published.state.sessions.get(&wanted)?;
+                        Some((session.store.clone(), project::lifecycle(&change, session)?))
+                    };
+                    if let Ok(Some((store, told))) = host.0.sequencer.read(look).await
+                        && endpoint.may_see(&store)
+                    {
+                        endpoint.tell(&told);
+                    }
+                }
+                if endpoint.upgrade().is_none() {
+                    return;
+                }
+            }
+        }));
+    }
+}
+
+/// The same rows, with the repositories that their folders belong to.
+fn with_repositories(mut rows: Vec<SessionMetadata>) -> Vec<SessionMetadata> {
+    let mut known: HashMap<String, Option<Repository>> = HashMap::new();
+    for context in rows.iter_mut().filter_map(|row| row.context.as_mut()) {
+        let looked = || Repository::of(Path::new(&context.cwd));
+        if let Some(repository) = known.entry(context.cwd.clone()).or_insert_with(looked) {
+            context.git_root = Some(repository.root.display().to_string());
+            context.branch = repository.branch.clone();
+            context.repository = repository.name();
+        }
+    }
+    rows
+}
+
+/// A model as clients name it.
+fn named_model(session: &Session) -> String {
+    match &session.model {
+        Some(model) => format!("{}/{model}", session.provider),
+        None => session.provider.to_string(),
+    }
+}
+
+/// A folder as sessions name it.
+fn folder_uri(folder: &str) -> String {
+    if folder.contains("://") { folder.to_owned() } else { grove_work::file_uri(std::path::Path::new(folder)) }
+}
+
+/// Asks a session's workspace something.
+impl Peer {
+    pub(super) async fn ask_workspace(
+        &self,
+        session: &Named,
+        request: WorkspaceRequest,
+    ) -> Result<WorkspaceAnswer, Refused> {
+        let told = self.host().ask_workspace(&session.uri, request).await?;
+        Ok(told.await.map_err(|_| Refused::Failed(format!("Session not found: {}", session.id)))??)
+    }
+}

@@ -1,0 +1,190 @@
+//! Turns: prompts, and answers to what agents ask.
+
+use grove_core::*;
+use grove_wire::copilot::decode;
+use grove_wire::copilot::methods::server::{USER_INPUT_REQUEST, UserInputParams};
+use grove_wire::copilot::methods::*;
+use grove_wire::copilot::project;
+
+use super::peer::{Named, Peer, Refused};
+use crate::connection::Outgoing;
+
+impl Peer {
+    /// Begins a turn. While one runs, the prompt waits for it, or goes into it.
+    pub(super) async fn send(&self, params: SendParams) -> Result<SendResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let message_id = self.host().new_id()?;
+        let SendParams { prompt, attachments, mode, .. } = params;
+        let message = decode::message(prompt, attachments.unwrap_or_default());
+        let chat = ChatId::from(Session::MAIN_CHAT);
+        let busy = |session: &Session| {
+            session.main_chat().is_some_and(|chat| chat.active.is_some() || !chat.queued.is_empty())
+        };
+        let pending = |message| PendingMessage { id: PendingId::from(message_id.as_str()), message };
+        let command = match (self.look(&session, busy).await?, mode) {
+            (false, _) => Command::StartTurn { chat, turn: message_id.as_str().into(), message, started_at: None },
+            (true, Some(SendMode::Immediate)) => Command::SetSteering { chat, message: pending(message) },
+            (true, _) => Command::Enqueue { chat, message: pending(message) },
+        };
+        self.carry_out(&session, command).await?;
+        Ok(SendResult { message_id })
+    }
+
+    /// Ends the running turn. Without one there is nothing to do.
+    pub(super) async fn abort(&self, params: AbortParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let active = |session: &Session| Some(session.main_chat()?.active.as_deref()?.id.clone());
+        if let Some(turn) = self.look(&session, active).await? {
+            let command = Command::CancelTurn { chat: Session::MAIN_CHAT.into(), turn };
+            // It may have ended by itself meanwhile.
+            if let Err(Refused::Failed(reason)) = self.carry_out(&session, command).await {
+                return Ok(Success::failed(reason));
+            }
+        }
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn answer_permission(&self, params: HandlePermissionParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let wanted = RequestId::from(params.request_id);
+        let asked = wanted.clone();
+        let found = self.look(&session, move |session| {
+            let turn = session.main_chat()?.active.as_deref()?;
+            let (_, request) = asked_permissions(turn).find(|(_, request)| request.id == asked)?;
+            Some((turn.id.clone(), request.clone()))
+        });
+        let Some((turn, request)) = found.await? else { return Ok(Success::NO) };
+        let verdict = decode::verdict(params.result, &request).map_err(Refused::Failed)?;
+        let (chat, question) = (Session::MAIN_CHAT.into(), PermissionQuestion::Request(wanted));
+        self.first_wins(&session, Command::ResolvePermission { chat, turn, question, verdict }).await
+    }
+
+    pub(super) async fn pending_permissions(
+        &self,
+        params: &SessionParams,
+    ) -> Result<PendingPermissionsResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let items = self.look(&session, |session| {
+            let turn = session.main_chat().and_then(|chat| chat.active.as_deref());
+            let asked = turn.into_iter().flat_map(asked_permissions);
+            let pending = asked.map(|(call, request)| PendingPermission {
+                request_id: request.id.to_string(),
+                request: project::prompt_request(call, request),
+            });
+            pending.collect()
+        });
+        Ok(PendingPermissionsResult { items: items.await? })
+    }
+
+    pub(super) async fn answer_tool(&self, params: HandleToolCallParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let (call, chat) = (ToolCallId::from(params.request_id), ChatId::from(Session::MAIN_CHAT));
+        let wanted = call.clone();
+        let found = self.look(&session, move |session| {
+            let turn = session.main_chat()?.active.as_deref()?;
+            let name = calls(turn).find(|call| call.id == wanted)?.display_name.clone();
+            Some((turn.id.clone(), name))
+        });
+        let Some((turn, name)) = found.await? else { return Ok(Success::NO) };
+        let result = decode::tool_result(&name, params.result, params.error);
+        self.first_wins(&session, Command::CompleteClientCall { chat, turn, call, result, ask: false }).await
+    }
+
+    pub(super) async fn answer_input(&self, params: HandleUserInputParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let wanted = params.request_id.clone();
+        let request = self.look(&session, move |session| {
+            let turn = session.main_chat()?.active.as_deref()?;
+            turn.input_request(&RequestId::from(wanted.as_str())).cloned()
+        });
+        let Some(request) = request.await? else { return Ok(Success::NO) };
+        let Some(question) = request.questions.first() else { return Ok(Success::NO) };
+        let answer = decode::answer(question, &params.response).map_err(Refused::Failed)?;
+        let answers = Answers::from([(question.id.clone(), answer)]);
+        self.accept_input(&session, &request, answers).await
+    }
+
+    /// Asks the client what an agent wants to know, one question after the other.
+    pub(super) fn ask(&self, session: &SessionId, request: InputRequest) {
+        let (peer, session) = (self.clone(), session.clone());
+        self.host().0.env.spawn.spawn(Box::pin(async move {
+            let mut answers = Answers::new();
+            for question in &request.questions {
+                let asked = project::user_input(&session, &request, Some(question));
+                let Some(response) = peer.ask_one(&asked).await else { return };
+                // Others may still give one that fits.
+                let Ok(answer) = decode::answer(question, &response) else { return };
+                answers.insert(question.id.clone(), answer);
+            }
+            if let Ok(session) = peer.find(session.as_str()).await {
+                peer.accept_input(&session, &request, answers).await.ok();
+            }
+        }));
+    }
+
+    async fn ask_one(&self, asked: &UserInputParams) -> Option<UserInputResponse> {
+        let call = self.calls().begin(USER_INPUT_REQUEST, asked).ok()?;
+        self.queue().push(Outgoing::Frame(call.frame.as_str().into()));
+        let answer = call.answer().await.ok()?;
+        serde_json::from_str(answer.get()).ok()
+    }
+
+    /// Asks the client what has been waiting for an answer since before it came.
+    pub(super) async fn ask_what_waits(&self, session: &Named) -> Result<(), Refused> {
+        let waiting = self.look(session, |session| {
+            let active = session.main_chat().and_then(|chat| chat.active.as_deref());
+            let parts = active.into_iter().flat_map(ActiveTurn::parts);
+            let open = parts.filter_map(|part| match part {
+                Part::InputRequest(request) if request.outcome.is_none() => Some(InputRequest::clone(request)),
+                _ => None,
+            });
+            open.collect::<Vec<_>>()
+        });
+        for request in waiting.await? {
+            self.ask(&session.id, request);
+        }
+        Ok(())
+    }
+
+    async fn accept_input(
+        &self,
+        session: &Named,
+        request: &InputRequest,
+        answers: Answers,
+    ) -> Result<Success, Refused> {
+        let command = Command::AnswerInput {
+            chat: Session::MAIN_CHAT.into(),
+            request: request.id.clone(),
+            outcome: InputOutcome::Accepted,
+            answers,
+        };
+        self.first_wins(session, command).await
+    }
+
+    /// Answers something that others may have answered meanwhile.
+    async fn first_wins(&self, session: &Named, command: Command) -> Result<Success, Refused> {
+        match self.carry_out(session, command).await {
+            Ok(()) => Ok(Success::YES),
+            Err(Refused::Failed(reason)) => {
+                tracing::debug!(session = %session.id, reason, "an answer of an SDK came too late");
+                Ok(Success::NO)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn calls(turn: &ActiveTurn) -> impl Iterator<Item = &ToolCall> {
+    turn.parts().iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.as_ref()),
+        _ => None,
+    })
+}
+
+/// What a turn waits to be allowed.
+fn asked_permissions(turn: &ActiveTurn) -> impl Iterator<Item = (&ToolCall, &PermissionRequest)> {
+    calls(turn).filter_map(|call| match &call.status {
+        ToolCallStatus::PendingConfirmation(request) => Some((call, request)),
+        _ => None,
+    })
+}

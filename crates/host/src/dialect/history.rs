@@ -1,0 +1,92 @@
+//! What other tools left, in every dialect.
+
+use grove_core::{SessionId, Timestamp};
+use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::x_grove::history::{ListParams, ListResult, Method, Row, ScanParams, ScanResult};
+use serde_json::value::RawValue;
+
+use super::answer::{encode, read_params};
+use crate::history::{self, Query, Scan, Unavailable};
+use crate::host::Host;
+use crate::sequencer::Reply;
+
+/// How many sessions a page has when nothing is said, and at most.
+const ROWS: usize = 100;
+const MOST_ROWS: usize = 10_000;
+
+/// Answers a request. A list may have to wait for the disk: what the client says meanwhile is not held up.
+pub(super) fn handle(host: &Host, id: Id, method: Method, params: Option<&RawValue>, reply: Reply) {
+    let query = match method {
+        Method::Scan => {
+            let answer = match read_params::<ScanParams>(params) {
+                Ok(params) => encode(&id, &scan(host, &params)),
+                Err(error) => jsonrpc::error(Some(&id), &error),
+            };
+            return reply(Box::new(move || answer));
+        }
+        Method::List => read_params(params).and_then(query),
+    };
+    let query = match query {
+        Ok(query) => query,
+        Err(error) => return reply(Box::new(move || jsonrpc::error(Some(&id), &error))),
+    };
+    let host = host.clone();
+    host.clone().0.env.spawn.spawn(Box::pin(async move {
+        let answer = match list(&host, query).await {
+            Ok(result) => encode(&id, &result),
+            Err(error) => jsonrpc::error(Some(&id), &unavailable(&error)),
+        };
+        reply(Box::new(move || answer));
+    }));
+}
+
+pub(super) fn unavailable(error: &Unavailable) -> ErrorObject {
+    ErrorObject::new(code::INTERNAL, error.to_string())
+}
+
+/// A host without a history has looked at nothing, and is done with that.
+fn scan(host: &Host, params: &ScanParams) -> ScanResult {
+    let scan = if params.start { Scan::Start } else { Scan::Look };
+    host.history().map_or_else(ScanResult::default, |history| history.scan(scan))
+}
+
+fn query(params: ListParams) -> Result<Query, ErrorObject> {
+    let ListParams { source, repository, since, text, cursor, limit } = params;
+    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+    Ok(Query {
+        source: filled(source),
+        repository: filled(repository),
+        since: since.map(Timestamp),
+        text: filled(text),
+        after: cursor.as_deref().map(read_cursor).transpose()?,
+        // One more tells whether there is a next page.
+        limit: limit.unwrap_or(ROWS).clamp(1, MOST_ROWS) + 1,
+    })
+}
+
+async fn list(host: &Host, query: Query) -> Result<ListResult, Unavailable> {
+    let Some(history) = host.history() else { return Ok(ListResult::default()) };
+    let limit = query.limit - 1;
+    let mut rows = history.list(query).await?;
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_cursor = rows.last().filter(|_| has_more).map(|row| {
+        let (at, id) = (row.session.modified_at.0, &row.session.id);
+        format!("{at}:{id}")
+    });
+    let sessions = rows.into_iter().map(|history::Row { session, about }| Row {
+        resource: session.uri.to_string(),
+        title: session.title,
+        created_at: session.created_at.0,
+        modified_at: session.modified_at.0,
+        working_directory: session.working_directories.into_iter().next(),
+        about,
+    });
+    Ok(ListResult { sessions: sessions.collect(), next_cursor })
+}
+
+fn read_cursor(cursor: &str) -> Result<(Timestamp, SessionId), ErrorObject> {
+    let place = cursor.split_once(':').and_then(|(at, id)| Some((Timestamp(at.parse().ok()?), SessionId::from(id))));
+    let shown: String = cursor.chars().take(200).collect();
+    place.ok_or_else(|| ErrorObject::invalid_params(format!("{shown} is no cursor of this list")))
+}

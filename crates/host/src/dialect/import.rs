@@ -1,0 +1,152 @@
+//! Sessions that come from outside, in every dialect: those that a connection is taking in.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use grove_core::Timestamp;
+use grove_fs::FsError;
+use grove_tree::LogError;
+use grove_wire::ahp::error_code;
+use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::x_grove::import::*;
+use serde_json::value::RawValue;
+
+use super::answer::{encode, read_params};
+use crate::host::{CreateError, Host};
+use crate::import::{Import, ImportError, NewImport};
+use crate::sequencer::Reply;
+
+/// What a connection is taking in. It is removed with the connection.
+pub(super) struct Imports {
+    host: Host,
+    open: BTreeMap<u64, Import>,
+    last: u64,
+}
+
+impl Imports {
+    pub(super) fn new(host: Host) -> Self {
+        Self { host, open: BTreeMap::new(), last: 0 }
+    }
+
+    /// Does what is asked. Files are put in the order in which they come.
+    pub(super) async fn handle(&mut self, id: Id, method: Method, params: Option<&RawValue>, reply: Reply) {
+        let answer = match method {
+            Method::Begin => self.begin(params).await.map(|result| encode(&id, &result)),
+            Method::Put => self.put(params).await.map(|result| encode(&id, &result)),
+            Method::Commit => match self.take(params) {
+                Ok(import) => return self.commit(id, import, reply),
+                Err(error) => Err(error),
+            },
+            Method::Abort => self.abort(params).await.map(|result| encode(&id, &result)),
+        };
+        let answer = answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error));
+        reply(Box::new(move || answer));
+    }
+
+    /// The connection is over.
+    pub(super) fn ended(self) {
+        let Self { host, open, .. } = self;
+        if !open.is_empty() {
+            host.0.env.spawn.spawn(Box::pin(async move {
+                for import in open.into_values() {
+                    import.discard().await;
+                }
+            }));
+        }
+    }
+
+    async fn begin(&mut self, params: Option<&RawValue>) -> Result<BeginResult, ErrorObject> {
+        let BeginParams { id, provider, store, title, working_directory, created_at, modified_at } =
+            read_params(params)?;
+        let most = self.host.0.config.limits.imports;
+        if self.open.len() >= most {
+            let why = format!("{most} imports are open on this connection: commit or abort one of them first");
+            return Err(ErrorObject::invalid_params(why));
+        }
+        let wanted = NewImport {
+            id: id.map(Into::into),
+            provider: provider.map(Into::into),
+            store: store.map(Into::into),
+            title,
+            working_directory,
+            created_at: created_at.map(Timestamp),
+            modified_at: modified_at.map(Timestamp),
+        };
+        let import = self.host.begin_import(wanted).await.map_err(|error| refusal(&error))?;
+        let session = import.session().to_string();
+        self.last += 1;
+        self.open.insert(self.last, import);
+        Ok(BeginResult { import: self.last, session })
+    }
+
+    async fn put(&mut self, params: Option<&RawValue>) -> Result<PutResult, ErrorObject> {
+        let PutParams { import, path, offset, data } = read_params(params)?;
+        let import = self.open.get_mut(&import).ok_or_else(|| unknown(import))?;
+        let bytes = STANDARD
+            .decode(data)
+            .map_err(|error| ErrorObject::invalid_params(format!("`data` is no base64: {error}")))?;
+        if bytes.len() > MOST_BYTES {
+            return Err(ErrorObject::invalid_params(format!("at most {MOST_BYTES} bytes are put at once")));
+        }
+        let size = import.put(&path, offset, &bytes).await.map_err(|error| refusal(&error))?;
+        Ok(PutResult { size })
+    }
+
+    fn take(&mut self, params: Option<&RawValue>) -> Result<Import, ErrorObject> {
+        let CommitParams { import } = read_params(params)?;
+        self.open.remove(&import).ok_or_else(|| unknown(import))
+    }
+
+    /// Beside the connection, so that one that goes away does not leave half of it.
+    fn commit(&self, id: Id, import: Import, reply: Reply) {
+        self.host.0.env.spawn.spawn(Box::pin(async move {
+            let answer = match import.commit().await {
+                Ok(imported) => encode(
+                    &id,
+                    &CommitResult {
+                        session: imported.session.to_string(),
+                        entries: imported.entries as u64,
+                        damage: imported.damage,
+                    },
+                ),
+                Err(error) => jsonrpc::error(Some(&id), &refusal(&error)),
+            };
+            reply(Box::new(move || answer));
+        }));
+    }
+
+    async fn abort(&mut self, params: Option<&RawValue>) -> Result<AbortResult, ErrorObject> {
+        let AbortParams { import } = read_params(params)?;
+        let import = self.open.remove(&import);
+        let aborted = import.is_some();
+        if let Some(import) = import {
+            import.discard().await;
+        }
+        Ok(AbortResult { aborted })
+    }
+}
+
+fn unknown(import: u64) -> ErrorObject {
+    ErrorObject::new(error_code::NOT_FOUND, format!("there is no import {import} on this connection: begin one"))
+}
+
+fn refusal(error: &ImportError) -> ErrorObject {
+    let code = match error {
+        ImportError::Create(CreateError::Exists(_)) => error_code::SESSION_ALREADY_EXISTS,
+        ImportError::Create(CreateError::UnknownProvider(_)) => error_code::PROVIDER_NOT_FOUND,
+        ImportError::Create(CreateError::BadUri(_) | CreateError::Store(_) | CreateError::WorkingDirectory(_))
+        | ImportError::NotAFile { .. }
+        | ImportError::Offset { .. }
+        | ImportError::TooManyFiles { .. }
+        | ImportError::TooLarge { .. }
+        | ImportError::NoLog
+        | ImportError::Fs(FsError::BadName { .. } | FsError::BadPath { .. } | FsError::Link { .. }) => {
+            code::INVALID_PARAMS
+        }
+        ImportError::Log(LogError::Fs(_)) => code::INTERNAL,
+        ImportError::Log(_) => code::INVALID_PARAMS,
+        ImportError::Create(_) | ImportError::Fs(_) => code::INTERNAL,
+    };
+    ErrorObject::new(code, error.to_string())
+}

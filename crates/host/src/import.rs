@@ -1,0 +1,356 @@
+//! Sessions that come from outside: another host's, or another program's.
+//!
+//! Their files are staged in a folder whose name no session has, in the store that they are to lie in. Committing looks
+//! whether the log can be read, writes `session.json` beside it and gives the folder its own name: that is the moment at
+//! which there is such a session, whenever the host is killed. A folder that was staged and did not come so far is removed:
+//! with its connection, or at the next start ([`crate::store::survey`]).
+//!
+//! The journal is not asked: everything of the session is in its folder, so it is listed like one from before the host's
+//! start, and loaded when somebody asks for it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use grove_core::*;
+use grove_fs::names::RelativeName;
+use grove_fs::{Confined, FsError, SessionFs};
+use grove_tree::turns::{self, Limit};
+use grove_tree::{Index, LogError, store as log};
+use grove_work::{FileError, local_path};
+
+use crate::host::{CreateError, Host};
+use crate::sequencer::{Cold, Published, Stopped, ToSequencer};
+use crate::session::surveyed;
+use crate::store::session_file::{self, Fate};
+use crate::store::stores::StoreError;
+use crate::store::{moving, paths};
+
+/// How much of what is wrong in a log is told.
+const MOST_DAMAGE: usize = 20;
+
+/// The file that makes a folder a session's.
+const LOG: &str = "events.jsonl";
+
+/// What is known of a session that comes from outside, beside what is in its files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NewImport {
+    pub(crate) id: Option<SessionId>,
+    pub(crate) provider: Option<ProviderId>,
+    pub(crate) store: Option<StoreName>,
+    pub(crate) title: Option<String>,
+    pub(crate) working_directory: Option<String>,
+    pub(crate) created_at: Option<Timestamp>,
+    pub(crate) modified_at: Option<Timestamp>,
+}
+
+/// A session that is being taken in.
+pub(crate) struct Import {
+    host: Host,
+    new: NewSession,
+    title: Option<String>,
+    created_at: Timestamp,
+    modified_at: Timestamp,
+    fs: Arc<dyn SessionFs>,
+    staged: Confined,
+    /// How long each file is so far.
+    files: HashMap<String, u64>,
+    bytes: u64,
+    _place: Place,
+}
+
+/// A session that was taken in.
+#[derive(Clone, Debug)]
+pub(crate) struct Imported {
+    pub(crate) session: SessionUri,
+    pub(crate) entries: usize,
+    /// What is wrong in its log, in words.
+    pub(crate) damage: Vec<String>,
+}
+
+/// Why a session, or a file of it, is not taken in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ImportError {
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(
+        "{path} is no file of a session's folder: put {LOG}, plan.md, session.db, workspace.yaml, or what lies below checkpoints/, files/, research/ or content/"
+    )]
+    NotAFile { path: String },
+    #[error("{path} has {size} bytes so far, so its next bytes begin there and not at {offset}")]
+    Offset { path: String, size: u64, offset: u64 },
+    #[error("a session that is taken in may have {most} files")]
+    TooManyFiles { most: usize },
+    #[error("a session that is taken in may have {most} bytes")]
+    TooLarge { most: u64 },
+    #[error("there is no {LOG}: put the session's log before you commit it")]
+    NoLog,
+    #[error("{LOG} cannot be read: {0}")]
+    Log(#[from] LogError),
+    #[error("the session could not be stored: {0}")]
+    Fs(#[from] FsError),
+}
+
+impl From<Stopped> for ImportError {
+    fn from(stopped: Stopped) -> Self {
+        ImportError::Create(stopped.into())
+    }
+}
+
+/// The ids of sessions that are being taken in: nobody else may begin one of them. Clones are the same list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places(Arc<Mutex<HashSet<SessionId>>>);
+
+/// While this is kept, its id is taken.
+#[derive(Debug)]
+struct Place {
+    id: SessionId,
+    places: Places,
+}
+
+impl Places {
+    pub(crate) fn has(&self, id: &SessionId) -> bool {
+        self.with(|taken| taken.contains(id))
+    }
+
+    fn take(&self, id: &SessionId) -> Option<Place> {
+        let is_new = self.with(|taken| taken.insert(id.clone()));
+        is_new.then(|| Place { id: id.clone(), places: self.clone() })
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut HashSet<SessionId>) -> T) -> T {
+        // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.with(|taken| taken.remove(&self.id));
+    }
+}
+
+impl Host {
+    /// Begins to take in a session. Nobody hears of it before it is committed.
+    pub(crate) async fn begin_import(&self, wanted: NewImport) -> Result<Import, ImportError> {
+        let provider = match wanted.provider {
+            Some(provider) if self.has_agent(&provider) => provider,
+            Some(provider) => return Err(CreateError::UnknownProvider(provider).into()),
+            None => self.default_provider().ok_or_else(|| CreateError::UnknownProvider("".into()))?,
+        };
+        let id = match wanted.id {
+            Some(id) => id,
+            None => SessionId::from(self.new_id().map_err(CreateError::from)?),
+        };
+        let uri = SessionUri::from(format!("{provider}:/{id}"));
+        if uri.id().as_ref() != Some(&id) {
+            return Err(CreateError::BadUri(uri).into());
+        }
+        if let Some(folder) = &wanted.working_directory {
+            local_path(folder).map_err(|error: FileError| CreateError::from(error))?;
+        }
+        let stores = &self.0.env.stores;
+        let store = wanted.store.unwrap_or_else(|| stores.default_name());
+        let fs = stores.reach(&store).await.map_err(|error: StoreError| CreateError::from(error))?;
+        let exists = || CreateError::Exists(uri.clone());
+        let place = self.0.imports.take(&id).ok_or_else(exists)?;
+        // The place is taken first, so that nobody comes in between.
+        if self.open_session(&id).is_some() || self.id_is_taken(&id).await? {
+            return Err(exists().into());
+        }
+        let staging = paths::staged(&id);
+        // What a removal that failed has left.
+        moving::remove_put_away(fs.as_ref(), &staging).await?;
+        let now = self.0.env.clock.now();
+        let created_at = wanted.created_at.unwrap_or(now);
+        let new = NewSession {
+            id,
+            uri,
+            provider,
+            model: None,
+            working_directories: wanted.working_directory.into_iter().collect(),
+            config: None,
+            store,
+        };
+        Ok(Import {
+            host: self.clone(),
+            new,
+            title: wanted.title.filter(|title| !title.trim().is_empty()),
+            created_at,
+            modified_at: wanted.modified_at.unwrap_or(created_at),
+            staged: Confined::new(fs.as_ref(), &staging)?,
+            fs,
+            files: HashMap::new(),
+            bytes: 0,
+            _place: place,
+        })
+    }
+}
+
+impl Import {
+    pub(crate) fn session(&self) -> &SessionUri {
+        &self.new.uri
+    }
+
+    /// Adds bytes to a file, which begins with its first ones. Gives how long it is then.
+    pub(crate) async fn put(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<u64, ImportError> {
+        let name = RelativeName::parse(path)?;
+        if !is_of_session(&name) {
+            return Err(ImportError::NotAFile { path: path.to_owned() });
+        }
+        let limits = &self.host.0.config.limits;
+        let known = self.files.get(path).copied();
+        let size = known.unwrap_or(0);
+        if size != offset {
+            return Err(ImportError::Offset { path: path.to_owned(), size, offset });
+        }
+        if known.is_none() && self.files.len() >= limits.import_files {
+            return Err(ImportError::TooManyFiles { most: limits.import_files });
+        }
+        let all = self.bytes.saturating_add(bytes.len() as u64);
+        if all > limits.import_bytes {
+            return Err(ImportError::TooLarge { most: limits.import_bytes });
+        }
+        if let Err(error) = self.staged.append_file(path, bytes).await {
+            // What a failed append left is cut off, so that it can be tried again.
+            self.staged.truncate(path, size).await.ok();
+            return Err(error.into());
+        }
+        self.bytes = all;
+        let size = size + bytes.len() as u64;
+        self.files.insert(path.to_owned(), size);
+        Ok(size)
+    }
+
+    /// Makes it a session. What cannot be one is removed.
+    pub(crate) async fn commit(self) -> Result<Imported, ImportError> {
+        let committed = self.settle().await;
+        if committed.is_err() {
+            self.discard().await;
+        }
+        committed
+    }
+
+    /// Removes what was staged.
+    pub(crate) async fn discard(self) {
+        if let Err(error) = moving::remove_put_away(self.fs.as_ref(), &paths::staged(&self.new.id)).await {
+            tracing::warn!(session = %self.new.id, %error, "what was staged of a session could not be removed");
+        }
+    }
+
+    async fn settle(&self) -> Result<Imported, ImportError> {
+        let staging = paths::staged(&self.new.id);
+        let index = self.check_log(&staging).await?;
+        let session = self.session_of(&staging, &index).await?;
+        let (fs, host) = (self.fs.as_ref(), &self.host);
+        for name in self.files.keys() {
+            self.staged.sync(name).await?;
+        }
+        // What the journal says of an earlier session of this id is older than this.
+        let seq = host.0.sequencer.read(|published: &Published, _| published.seq).await?;
+        let file = session_file::write_staged(fs, &staging, &session, seq, Fate::Kept).await?;
+        host.make_room(&self.new, fs).await?;
+        fs.rename(&staging, &paths::folder(&self.new.id)).await?;
+        let cold = Cold { failed: file.failed, session: file.without_turns() };
+        host.0.sequencer.tell(ToSequencer::Admit(Box::new(cold))).await?;
+        host.active_sessions_changed().await?;
+        let damage = index.damage().into_iter().take(MOST_DAMAGE);
+        let damage = damage.map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();
+        Ok(Imported { session: self.new.uri.clone(), entries: index.len(), damage })
+    }
+
+    /// Reads the log, and brings an older one forward.
+    async fn check_log(&self, staging: &str) -> Result<Index, ImportError> {
+        if !self.files.contains_key(LOG) {
+            return Err(ImportError::NoLog);
+        }
+        let path = format!("{staging}/{LOG}");
+        let mut made = 0u32;
+        let mut new_id = || {
+            made += 1;
+            format!("{:08x}", made.wrapping_mul(0x9e37_79b9))
+        };
+        let opened = log::open_log(self.fs.as_ref(), &path, &mut new_id).await?;
+        if let Some(migrated) = &opened.migrated {
+            self.fs.write_file(&path, &migrated.bytes).await?;
+        }
+        // The end of one that was cut off is mended when something is appended.
+        match opened.index.header() {
+            Some(_) => Ok(opened.index),
+            None => Err(LogError::NothingReadable.into()),
+        }
+    }
+
+    /// The session as it is listed, with its last turn.
+    async fn session_of(&self, staging: &str, index: &Index) -> Result<Session, ImportError> {
+        let mut session = Session::new(&self.new, self.created_at);
+        session.lifecycle = Lifecycle::Ready;
+        session.modified_at = self.modified_at;
+        let title = self.title.clone().or_else(|| index.name()).or_else(|| index.header()?.title());
+        if let Some(title) = title {
+            let change = Change::Session(session.id.clone(), SessionEvent::TitleChanged(title));
+            session.apply(&Event { at: self.modified_at, change });
+        }
+        let found = surveyed(self.fs.as_ref(), staging).await;
+        // A plan that cannot be read is no reason to refuse the conversation.
+        let found = found.unwrap_or_default();
+        session.details.workspace = Some(found).filter(|found| *found != WorkspaceDetails::default());
+        let path = format!("{staging}/{LOG}");
+        let limit = Limit { turns: 1, bytes: u64::MAX };
+        let window = turns::newest_at(self.fs.as_ref(), &path, index, index.leaf(), limit).await?;
+        if let Some(chat) = session.chats.first_mut() {
+            chat.modified_at = self.modified_at;
+            chat.touched_at = self.modified_at;
+            chat.turns = window.turns;
+            chat.has_older_turns = window.older;
+        }
+        Ok(session)
+    }
+}
+
+/// Whether a file belongs into a session's folder. Folders of chats are the host's to make.
+fn is_of_session(name: &RelativeName) -> bool {
+    let parts: Vec<&str> = name.parts().collect();
+    match parts.as_slice() {
+        [LOG | "plan.md" | "session.db" | "workspace.yaml"] | ["checkpoints" | "content", _] => true,
+        ["files" | "research", rest @ ..] => !rest.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_session_has_is_taken_in() {
+        let fits = |name: &str| RelativeName::parse(name).is_ok_and(|name| is_of_session(&name));
+        for good in
+            [LOG, "plan.md", "files/a/b.txt", "research/x.md", "checkpoints/index.md", "content/abc", "session.db"]
+        {
+            assert!(fits(good), "{good}");
+        }
+        for bad in [
+            "session.json",
+            "events.idx",
+            "files",
+            "checkpoints/a/b",
+            "chats/c/events.jsonl",
+            "../x",
+            "files/../session.json",
+            "/etc/passwd",
+            "other",
+        ] {
+            assert!(!fits(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_taken_once_and_free_again() {
+        let places = Places::default();
+        let id = SessionId::from("s");
+        let place = places.take(&id);
+        assert!(place.is_some() && places.has(&id) && places.take(&id).is_none());
+        drop(place);
+        assert!(!places.has(&id) && places.take(&id).is_some());
+    }
+}

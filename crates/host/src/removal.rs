@@ -1,0 +1,73 @@
+//! Sessions that were disposed, and removing any for good.
+//!
+//! Disposing takes a session off the lists and leaves its folder. Here the folder goes, too: nothing of it can be brought
+//! back.
+
+use std::time::Duration;
+
+use grove_core::{Session, SessionId, SessionUri};
+use grove_fs::{FsError, Removal};
+
+use crate::host::Host;
+use crate::sequencer::Stopped;
+use crate::store::session_file::{self, SessionFile};
+use crate::store::{paths, survey};
+
+/// How long a session waits until nothing is copied out of its folder any more.
+const COPY_PATIENCE: Duration = Duration::from_secs(10);
+/// How many disposed sessions are listed.
+const MOST: usize = 10_000;
+
+/// Why a session is not removed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EraseError {
+    #[error("a fork is being copied out of {0}: try again when it is there")]
+    BeingCopied(SessionUri),
+    #[error("the session's folder could not be removed: {0}")]
+    Fs(#[from] FsError),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl Host {
+    /// Sessions that were disposed and whose folders are still there, the one that changed last first.
+    pub(crate) async fn disposed(&self) -> Vec<Session> {
+        let mut sessions = Vec::new();
+        for (name, fs) in self.stores().kept() {
+            // A store that cannot be looked into costs its own sessions.
+            for id in survey::list(name, fs.as_ref()).await.unwrap_or_default() {
+                if let Ok(file) = session_file::read(fs.as_ref(), &SessionId::from(id.as_str())).await
+                    && file.disposed
+                {
+                    sessions.push(file.in_store(name.clone()).without_turns());
+                }
+            }
+        }
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.modified_at));
+        sessions.truncate(MOST);
+        sessions
+    }
+
+    /// Removes a session with everything that it has, open or disposed. `false` where there is none.
+    pub(crate) async fn erase(&self, uri: &SessionUri) -> Result<bool, EraseError> {
+        let Some(id) = uri.id() else { return Ok(false) };
+        let was_open = self.dispose_session(uri).await?;
+        // A session that is open under another URI has this folder.
+        if self.id_is_taken(&id).await? {
+            return Ok(was_open);
+        }
+        tokio::select! {
+            () = self.0.copies.none_from(&id) => {}
+            () = self.0.env.clock.sleep(COPY_PATIENCE) => return Err(EraseError::BeingCopied(uri.clone())),
+        }
+        let mut erased = was_open;
+        for (_, fs) in self.stores().kept() {
+            let is_meant = |file: &SessionFile| file.disposed && file.uri() == uri;
+            if session_file::read(fs.as_ref(), &id).await.is_ok_and(|file| is_meant(&file)) {
+                fs.rm(&paths::folder(&id), Removal::Everything).await?;
+                erased = true;
+            }
+        }
+        Ok(erased)
+    }
+}

@@ -1,0 +1,132 @@
+//! SDKs that reach the host through another program of Grove's, which carries their bytes.
+//!
+//! `grove copilot` is that program: to the SDK it is the server itself. What it opens here is an endpoint of its own, which
+//! is there for as long as one of its connections is.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use grove_core::StoreName;
+use hyper_util::rt::TokioIo;
+
+use super::{ACCEPT_PAUSE, Place, Server, Serving};
+use crate::copilot::{Endpoint, EndpointConfig};
+use crate::env::Listener;
+
+/// What the connection becomes.
+pub const PROTOCOL: &str = "grove-copilot";
+/// Names the program whose connection it is: 1 to 40 letters and digits.
+pub const PROGRAM: &str = "x-grove-program";
+/// What its clients must say to be let in.
+pub const SECRET: &str = "x-grove-secret";
+
+/// Says that the temporary files of its sessions stay.
+pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
+
+impl Serving {
+    /// Serves SDKs at an address of their own, from now on, in a task of its own.
+    pub fn serve_sdks(&self, endpoint: Endpoint, mut listener: Box<dyn Listener>) {
+        let env = self.host.0.env.clone();
+        let (places, visits) = (self.connections.clone(), self.visits.clone());
+        let spawn = env.spawn.clone();
+        spawn.spawn(Box::pin(async move {
+            loop {
+                let stream = match listener.accept().await {
+                    Ok(stream) => stream,
+                    Err(error) if error.kind() == io::ErrorKind::NotConnected => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection of an SDK could not be accepted");
+                        env.clock.sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    }
+                };
+                let Ok(place) = places.clone().try_acquire_owned() else {
+                    tracing::warn!("too many connections: the newest, of an SDK, is dropped");
+                    continue;
+                };
+                let (endpoint, visit) = (endpoint.clone(), visits.begin());
+                env.spawn.spawn(Box::pin(async move {
+                    endpoint.serve(stream).await;
+                    drop((place, visit));
+                }));
+            }
+        }));
+    }
+}
+
+/// The endpoints of programs.
+#[derive(Default)]
+pub(super) struct Programs(Mutex<HashMap<String, Weak<Opened>>>);
+
+/// An endpoint that is there for as long as somebody holds this.
+struct Opened {
+    endpoint: Endpoint,
+    program: String,
+    programs: Arc<Programs>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let endpoint = self.endpoint.clone();
+        endpoint.close();
+        let mut all = self.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another one may have been opened under its name meanwhile.
+        if all.get(&self.program).is_some_and(|opened| opened.strong_count() == 0) {
+            all.remove(&self.program);
+        }
+    }
+}
+
+fn opened(server: &Server, program: &str, secret: Option<String>, keeps_temp_files: bool) -> Arc<Opened> {
+    let mut all = server.programs.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(opened) = all.get(program).and_then(Weak::upgrade) {
+        return opened;
+    }
+    let store = StoreName::from(format!("copilot-{program}"));
+    let config = EndpointConfig { store, secret, keeps_temp_files };
+    let endpoint = Endpoint::new(server.host.clone(), config);
+    let opened = Arc::new(Opened { endpoint, program: program.to_owned(), programs: server.programs.clone() });
+    all.insert(program.to_owned(), Arc::downgrade(&opened));
+    opened
+}
+
+/// Takes a connection that carries an SDK's bytes. One on which nothing is said keeps its endpoint there.
+pub(super) async fn carry(
+    State(server): State<Server>,
+    Extension(place): Extension<Place>,
+    mut request: Request,
+) -> Response {
+    if let Err(refusal) = server.access.check_bearer(request.headers()) {
+        return refusal.into_response();
+    }
+    let said = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let fits = |name: &String| (1..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let (Some(program), true) = (said(PROGRAM).filter(fits), asks(request.headers())) else {
+        let help = format!("this address speaks {PROTOCOL}, for a program that is named in {PROGRAM}\n");
+        return (StatusCode::UPGRADE_REQUIRED, help).into_response();
+    };
+    let (secret, keeps_temp_files) = (said(SECRET), said(KEEPS_TEMP_FILES).is_some());
+    let upgraded = hyper::upgrade::on(&mut request);
+    let visit = server.visits.begin();
+    let opened = opened(&server, &program, secret, keeps_temp_files);
+    server.host.0.env.spawn.spawn(Box::pin(async move {
+        match upgraded.await {
+            Ok(stream) => opened.endpoint.serve(TokioIo::new(stream)).await,
+            Err(error) => tracing::debug!(%error, "a connection for an SDK was not taken up"),
+        }
+        drop((opened, place, visit));
+    }));
+    let headers = [
+        (header::CONNECTION, HeaderValue::from_static("Upgrade")),
+        (header::UPGRADE, HeaderValue::from_static(PROTOCOL)),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+fn asks(headers: &HeaderMap) -> bool {
+    headers.get(header::UPGRADE).and_then(|value| value.to_str().ok()) == Some(PROTOCOL)
+}

@@ -1,0 +1,305 @@
+//! What a session's task makes happen: it is checked against the tip, published in one piece, and the agent is told.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use grove_agents::Mark;
+use grove_core::*;
+use tokio::sync::oneshot;
+
+use super::{AnswerTo, Backend, Desk, SessionTask};
+use crate::sequencer::{NotWritten, Origin, Publication, Stopped, Trace, Unwritten};
+
+/// What a step of the task makes happen, gathered so that it is published in one piece, and what the agent is told of
+/// it afterwards.
+#[derive(Default)]
+pub(super) struct Outbox {
+    pub(super) events: Vec<Event>,
+    pub(super) finished: Vec<(SessionId, ChatId, Arc<Turn>)>,
+    pub(super) ended: Vec<Ended>,
+    pub(super) decided: Vec<((ChatId, RequestId), Answer)>,
+    /// Turns that the agent is to begin.
+    pub(super) prompts: Vec<(ChatId, TurnId)>,
+    /// Settings that a person has changed.
+    pub(super) settings: Extra,
+    /// Up to where agents are heard by this.
+    pub(super) marks: HashMap<ChatId, Mark>,
+}
+
+/// A turn that is over.
+pub(super) struct Ended {
+    pub(super) chat: ChatId,
+    pub(super) turn: TurnId,
+    pub(super) by_agent: bool,
+}
+
+/// What somebody answered.
+pub(super) enum Answer {
+    Permission(Verdict),
+    Question(InputResponse),
+    Result(ToolResult),
+}
+
+/// What became of a command that is allowed.
+pub(super) enum Attempted {
+    Happened,
+    NoChange,
+}
+
+impl Outbox {
+    /// Takes the events out, to be published.
+    pub(super) fn publication(&mut self, origin: Option<Origin>, unwritten: Unwritten, trace: Trace) -> Publication {
+        Publication {
+            events: std::mem::take(&mut self.events),
+            origin,
+            finished: std::mem::take(&mut self.finished),
+            marks: Vec::new(),
+            unwritten,
+            trace,
+            done: None,
+        }
+    }
+}
+
+impl SessionTask {
+    /// Does what a client wants. It has not happened while it cannot be stored: the session is put back then. Finished
+    /// turns are shared, so keeping it costs the running one.
+    pub(super) async fn attempt(
+        &mut self,
+        mut command: Command,
+        who: &Who,
+        origin: Option<Origin>,
+    ) -> Result<Result<Attempted, String>, Stopped> {
+        let starts = matches!(
+            command,
+            Command::StartTurn { .. }
+                | Command::Enqueue { .. }
+                | Command::SetSteering { .. }
+                | Command::AddChat { .. }
+                | Command::ForkChat { .. }
+        );
+        if starts && self.stopping.is_some() {
+            return Ok(Err(Stopped.to_string()));
+        }
+        // What is being saved is waited for, but by nobody who only wants an end, or gives an answer.
+        if !matches!(command, Command::CancelTurn { .. } | Command::ResolvePermission { .. }) {
+            self.settle().await?;
+        }
+        if let Some(reason) = self.refused_while_unsaved(&command) {
+            return Ok(Err(reason));
+        }
+        let pastes = match self.put_aside(&mut command, who).await {
+            Ok(pastes) => pastes,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let before = self.tip.clone();
+        let mut out = Outbox::default();
+        if let Err(rejection) = self.accept(command, who, &mut out) {
+            self.tip = before;
+            self.forget(pastes).await;
+            return Ok(Err(rejection.to_string()));
+        }
+        if out.events.is_empty() {
+            return Ok(Ok(Attempted::NoChange));
+        }
+        if !pastes.is_empty() {
+            self.files_came(&mut out);
+        }
+        if self.holding.is_some() {
+            let attempted = self.attempt_entrusted(out, origin).await?;
+            if attempted.is_err() {
+                self.tip = before;
+                self.forget(pastes).await;
+            }
+            return Ok(attempted);
+        }
+        match self.around.sequencer.publish_now(out.publication(origin, Unwritten::Refused, Trace::Journal)).await? {
+            Ok(seq) => {
+                self.last_seq = seq;
+                self.act(out);
+                Ok(Ok(Attempted::Happened))
+            }
+            Err(not_written) => {
+                self.tip = before;
+                self.forget(pastes).await;
+                Ok(Err(not_written.to_string()))
+            }
+        }
+    }
+
+    /// Whether a command would be accepted now.
+    pub(super) fn check(&self, command: Command, who: &Who) -> Result<(), Rejection> {
+        let agents = self.around.agents.borrow().clone();
+        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        validate(Tip { session: &self.tip, agent }, command, who, self.around.env.clock.now()).map(|_| ())
+    }
+
+    /// Checks a command against the tip; what it makes happen goes to the outbox.
+    pub(super) fn accept(&mut self, command: Command, who: &Who, out: &mut Outbox) -> Result<(), Rejection> {
+        let agents = self.around.agents.borrow().clone();
+        let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
+        let batch = advance(&mut self.tip, agent, command, who, self.around.env.clock.now())?;
+        for event in &batch.events {
+            match &event.change {
+                Change::Chat(_, chat, event) => self.note(chat, event, who, out),
+                Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Who::Client(_)) => {
+                    out.settings.extend(values.clone());
+                }
+                Change::Session(_, SessionEvent::TitleChanged(_)) => self.named_by(who),
+                Change::Session(..) | Change::Root(_) => {}
+            }
+        }
+        let begins = |event: &Event| matches!(event.change, Change::Chat(_, _, ChatEvent::TurnStarted { .. }));
+        let turn_begins = batch.events.iter().any(begins);
+        out.events.extend(batch.events);
+        if turn_begins && self.agent.edits_files() {
+            self.look_around(out);
+        }
+        Ok(())
+    }
+
+    /// Says who else works in the session's folders, where that has changed.
+    fn look_around(&mut self, out: &mut Outbox) {
+        let Session { id, uri, working_directories, .. } = &self.tip;
+        let warnings = self.around.workplaces.enter(id, uri, working_directories, self.around.env.clock.now());
+        if self.tip.details.warnings != warnings {
+            let details = Box::new(Details { warnings, ..self.tip.details.clone() });
+            self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Who::Host, out).ok();
+        }
+    }
+
+    /// Notes what an accepted event means for the agent. It is told when the event is written.
+    fn note(&mut self, chat: &ChatId, event: &ChatEvent, who: &Who, out: &mut Outbox) {
+        let mut decided = |request: &str, answer| out.decided.push(((chat.clone(), request.into()), answer));
+        match event {
+            ChatEvent::TurnStarted { turn, .. } => out.prompts.push((chat.clone(), turn.clone())),
+            ChatEvent::ToolCallConfirmed { request, verdict, .. } => {
+                decided(request.as_str(), Answer::Permission(verdict.clone()));
+            }
+            // Whoever waits for it waits for a client's call.
+            ChatEvent::ToolCallCompleted { call, result, .. } => {
+                decided(call.as_str(), Answer::Result(result.clone()));
+            }
+            ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
+                let result = match decision {
+                    Decision::Approved => result.clone(),
+                    Decision::Denied => ToolResult {
+                        success: false,
+                        past_tense_message: "The result was not released".to_owned(),
+                        output: None,
+                        attached: Vec::new(),
+                        extra: None,
+                    },
+                };
+                decided(call.as_str(), Answer::Result(result));
+            }
+            ChatEvent::InputAnswered { request, outcome, .. } => {
+                let asked = self.tip.chat(chat).and_then(|chat| chat.active.as_deref()?.input_request(request));
+                let answers = asked.map(|input| input.answers.clone()).unwrap_or_default();
+                decided(request.as_str(), Answer::Question(InputResponse { outcome: *outcome, answers }));
+            }
+            event if event.ends_turn() => {
+                if let Some(turn) = event.turn() {
+                    let ended = Ended { chat: chat.clone(), turn: turn.clone(), by_agent: *who == Who::Agent };
+                    out.ended.push(ended);
+                }
+                let finished = self.tip.chat(chat).and_then(|state| {
+                    let turn = state.turns.get(state.position(event.turn()?)?)?;
+                    Some((self.tip.id.clone(), chat.clone(), turn.clone()))
+                });
+                out.finished.extend(finished);
+            }
+            _ => {}
+        }
+    }
+
+    /// Publishes what happened by itself, then tells the agent. It happened whether it can be written or not, so it is
+    /// held where it cannot.
+    pub(super) async fn send(&mut self, mut out: Outbox) -> Result<(), Stopped> {
+        if self.holding.is_some() {
+            return self.send_entrusted(out, None).await;
+        }
+        if !out.events.is_empty() || !out.marks.is_empty() {
+            let mut publication = out.publication(None, Unwritten::Held, Trace::Journal);
+            let marks = std::mem::take(&mut out.marks);
+            publication.marks =
+                marks.iter().map(|(chat, mark)| (self.tip.id.clone(), chat.clone(), mark.clone())).collect();
+            self.unstored.extend(marks);
+            self.outstanding = Some(self.around.sequencer.publish(publication).await?);
+        }
+        self.act(out);
+        Ok(())
+    }
+
+    /// Waits until the agent's last reports are published.
+    pub(super) async fn take_outstanding(&mut self) {
+        if self.outstanding.is_some() {
+            let seq = done(self.outstanding.as_mut()).await;
+            self.published(seq);
+        }
+    }
+
+    /// The agent's last reports are published.
+    pub(super) fn published(&mut self, seq: Option<u64>) {
+        self.outstanding = None;
+        // What a sequencer that ended did not get to write is kept by the agents for the next host.
+        if let Some(seq) = seq {
+            self.stored();
+            // A client's action may have been published behind it meanwhile.
+            self.last_seq = self.last_seq.max(seq);
+        }
+    }
+
+    /// What was published is stored: agents need not keep it any longer.
+    pub(super) fn stored(&mut self) {
+        for (chat, mark) in std::mem::take(&mut self.unstored) {
+            if let Some(Desk { backend: Backend::Ready(agent), .. }) = self.desks.get(&chat) {
+                agent.stored(&mark);
+            }
+        }
+    }
+
+    /// Tells the agent what concerns it.
+    pub(super) fn act(&mut self, out: Outbox) {
+        self.folder_due = true;
+        if !(out.prompts.is_empty() && out.ended.is_empty()) {
+            self.note_plan();
+        }
+        for ended in out.ended {
+            self.end(&ended);
+        }
+        for (request, answer) in out.decided {
+            let Some(awaited) = self.awaited.remove(&request) else { continue };
+            // The agent may have given up on it.
+            match (awaited.answer, answer) {
+                (AnswerTo::Permission(waiting), Answer::Permission(decision)) => {
+                    waiting.send(decision).ok();
+                }
+                (AnswerTo::Question(waiting), Answer::Question(response)) => {
+                    waiting.send(response).ok();
+                }
+                (AnswerTo::Result(waiting), Answer::Result(result)) => {
+                    let result = self.spills.clone().fitting(result);
+                    self.around.env.spawn.spawn(Box::pin(async move { drop(waiting.send(result.await)) }));
+                }
+                (AnswerTo::Permission(_) | AnswerTo::Question(_) | AnswerTo::Result(_), _) => {}
+            }
+            self.silence_begins(&request.0);
+        }
+        if !out.settings.is_empty() {
+            self.configure(&out.settings);
+        }
+        for (chat, turn) in out.prompts {
+            self.prompt(&chat, &turn);
+        }
+    }
+}
+
+/// Waits for a publication that may not be under way, and gives its number.
+pub(super) async fn done(publication: Option<&mut oneshot::Receiver<Result<u64, NotWritten>>>) -> Option<u64> {
+    match publication {
+        // What is held is never refused, and a sequencer that ended is noticed elsewhere.
+        Some(publication) => publication.await.ok()?.ok(),
+        None => std::future::pending().await,
+    }
+}

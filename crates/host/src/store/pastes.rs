@@ -1,0 +1,45 @@
+//! The pasted files that messages name: those of a fork name its own.
+
+use std::sync::Arc;
+
+use grove_core::{Encodings, Message, SessionId, Turn};
+use grove_fs::SessionFs;
+use grove_fs::copy::MovedPastes;
+use grove_fs::workspace::{PASTE, Shelf};
+use grove_work::file_uri;
+
+use super::paths;
+
+/// Where the pasted files of a session lie, and where those of its fork do. Messages name them by path and by URI. Where
+/// a store cannot spell paths, nobody was told one, and nothing is replaced.
+pub(crate) fn moved(
+    (from, source): (&dyn SessionFs, &SessionId),
+    (to, fork): (&dyn SessionFs, &SessionId),
+) -> MovedPastes {
+    let begins = |fs: &dyn SessionFs, id| fs.location(&format!("{}/{PASTE}", paths::shelf(id, Shelf::Files)));
+    match (begins(from, source), begins(to, fork)) {
+        (Ok(old), Ok(new)) => MovedPastes::new([(old.as_str(), new.as_str()), (&uri(&old), &uri(&new))]),
+        (Err(_), _) | (_, Err(_)) => MovedPastes::new([]),
+    }
+}
+
+/// As attachments spell it: what is no path of this kind of system stays as it is.
+fn uri(path: &str) -> String {
+    if path.starts_with('/') { file_uri(path.as_ref()) } else { path.to_owned() }
+}
+
+/// The turn with a message that names the fork's files, if its own names others.
+pub(crate) fn in_turn(moved: &MovedPastes, turn: &Turn) -> Option<Arc<Turn>> {
+    let message = in_message(moved, &turn.message)?;
+    Some(Arc::new(Turn { message, encodings: Encodings::default(), ..turn.clone() }))
+}
+
+/// The same for a message. It is looked at as the log has it, so that both say the same.
+pub(crate) fn in_message(moved: &MovedPastes, message: &Message) -> Option<Message> {
+    // Most messages name nothing, and need not be written out.
+    if message.attachments.is_empty() && message.extra.is_none() && !message.text.contains(PASTE) {
+        return None;
+    }
+    let rewritten = moved.rewrite(&serde_json::to_vec(message).ok()?)?;
+    serde_json::from_slice(&rewritten).ok()
+}

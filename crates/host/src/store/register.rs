@@ -1,0 +1,352 @@
+//! What this machine's disk has of sessions whose storage is somebody else's: ids, times and counters.
+//!
+//! A provider cannot say which sessions it keeps, so lists, the last id and forks that are not written yet are answered
+//! from here. One line a record, appended; a later one about the same session replaces what it names. When it is opened the
+//! file is written anew without what is no longer true. A line that cannot be read is left out: a host that was killed
+//! leaves half of one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_core::{Extent, LogPart, SessionId, StoreName, Timestamp};
+use grove_fs::{FsError, SessionFs};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex as AsyncMutex;
+
+/// The most sessions that are remembered. Past it those longest untouched are forgotten when the file is opened.
+const MOST: usize = 100_000;
+/// The longest line that is read.
+const LONGEST: usize = 4 << 10;
+/// The largest file that is read: what that many sessions can come to, several times over.
+const LARGEST: usize = 256 << 20;
+
+/// One session of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntrustedRow {
+    pub id: SessionId,
+    pub created: Timestamp,
+    pub modified: Timestamp,
+    /// How many turns have ended in it.
+    pub turns: u64,
+    /// The session that it comes from, where it was forked.
+    pub forked_from: Option<SessionId>,
+}
+
+/// A fork that is written when it is first resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ForkRecord {
+    pub(crate) source: SessionId,
+    pub(crate) at: Timestamp,
+    /// How much of the source's log goes with it, in bytes.
+    pub(crate) boundary: u64,
+    /// The entry at which it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) leaf: Option<String>,
+    /// When the entry was made before which it ends, if it ends before another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) branch: bool,
+    /// Whether its files are at the provider by now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) written: bool,
+}
+
+impl ForkRecord {
+    pub(crate) fn log(&self) -> LogPart {
+        let extent = if self.branch { Extent::Branch } else { Extent::All };
+        LogPart { boundary: self.boundary, extent, leaf: self.leaf.clone(), until: self.until }
+    }
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    store: StoreName,
+    id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    modified: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fork: Option<ForkRecord>,
+    /// Nothing is to be known of it any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    gone: bool,
+}
+
+impl Line {
+    fn gone(store: &StoreName, id: &SessionId) -> Self {
+        let (store, id) = (store.clone(), id.clone());
+        Self { store, id, created: None, modified: None, turns: None, fork: None, gone: true }
+    }
+}
+
+/// What is known of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    created: Timestamp,
+    modified: Timestamp,
+    turns: u64,
+    fork: Option<ForkRecord>,
+}
+
+type Rows = BTreeMap<(StoreName, SessionId), Known>;
+
+/// The register of a host. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Register(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rows: Mutex<Rows>,
+    file: Option<File>,
+    /// Lines are written in the order in which they came to be.
+    writing: AsyncMutex<()>,
+}
+
+#[derive(Debug)]
+struct File {
+    fs: Arc<dyn SessionFs>,
+    path: String,
+}
+
+impl Default for Register {
+    /// One that is gone with the host.
+    fn default() -> Self {
+        Self(Arc::new(Inner { rows: Mutex::default(), file: None, writing: AsyncMutex::default() }))
+    }
+}
+
+impl Register {
+    /// The register in a file, which is made with the first session. It is written anew where that makes it smaller.
+    pub async fn open(fs: Arc<dyn SessionFs>, path: &str) -> Result<Self, FsError> {
+        let bytes = match fs.read_range(path, 0, LARGEST).await {
+            Err(FsError::NotFound { .. }) => Vec::new(),
+            read => read?,
+        };
+        let rows = read(&bytes);
+        let compact: Vec<u8> = rows.iter().flat_map(|((store, id), known)| line_of(store, id, known)).collect();
+        if compact != bytes {
+            fs.write_file(path, &compact).await?;
+        }
+        let file = Some(File { fs, path: path.to_owned() });
+        Ok(Self(Arc::new(Inner { rows: Mutex::new(rows), file, writing: AsyncMutex::default() })))
+    }
+
+    /// The sessions of a store, the one that was touched last first.
+    pub(crate) fn rows(&self, store: &StoreName) -> Vec<EntrustedRow> {
+        let rows = self.known();
+        let mine = rows.iter().filter(|((of, _), _)| of == store);
+        let mut mine: Vec<EntrustedRow> = mine
+            .map(|((_, id), known)| EntrustedRow {
+                id: id.clone(),
+                created: known.created,
+                modified: known.modified,
+                turns: known.turns,
+                forked_from: known.fork.as_ref().map(|fork| fork.source.clone()),
+            })
+            .collect();
+        mine.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
+        mine
+    }
+
+    pub(crate) fn is_known(&self, store: &StoreName, id: &SessionId) -> bool {
+        self.known().contains_key(&(store.clone(), id.clone()))
+    }
+
+    /// A fork of which nothing is written yet.
+    pub(crate) fn unwritten_fork(&self, store: &StoreName, id: &SessionId) -> Option<ForkRecord> {
+        let fork = self.known().get(&(store.clone(), id.clone()))?.fork.clone();
+        fork.filter(|fork| !fork.written)
+    }
+
+    /// Notes a session, or that it was touched: this many turns of it have ended since it was last noted.
+    pub(crate) async fn note(
+        &self,
+        store: &StoreName,
+        id: &SessionId,
+        (created, modified): (Timestamp, Timestamp),
+        more_turns: u64,
+    ) -> Result<(), FsError> {
+        self.change(store, id, |known| {
+            let known = known.get_or_insert(Known { created, modified, turns: 0, fork: None });
+            known.modified = modified;
+            known.turns += more_turns;
+        })
+        .await
+    }
+
+    /// Notes a fork that is to be written when it is resumed.
+    pub(crate) async fn note_fork(&self, store: &StoreName, id: &SessionId, fork: ForkRecord) -> Result<(), FsError> {
+        self.change(store, id, |known| {
+            let turns = known.as_ref().map_or(0, |known| known.turns);
+            *known = Some(Known { created: fork.at, modified: fork.at, turns, fork: Some(fork) });
+        })
+        .await
+    }
+
+    /// A fork's files are at the provider, with this many turns.
+    pub(crate) async fn fork_written(&self, store: &StoreName, id: &SessionId, turns: u64) -> Result<(), FsError> {
+        self.change(store, id, |known| {
+            if let Some(known) = known {
+                known.turns = turns;
+                if let Some(fork) = &mut known.fork {
+                    fork.written = true;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Forgets a session.
+    pub(crate) async fn forget(&self, store: &StoreName, id: &SessionId) -> Result<(), FsError> {
+        self.change(store, id, |known| *known = None).await
+    }
+
+    /// Changes what is known of a session, and writes that down.
+    async fn change(
+        &self,
+        store: &StoreName,
+        id: &SessionId,
+        change: impl FnOnce(&mut Option<Known>) + Send,
+    ) -> Result<(), FsError> {
+        let _writing = self.0.writing.lock().await;
+        let line = {
+            let mut rows = self.known();
+            let key = (store.clone(), id.clone());
+            let before = rows.get(&key).cloned();
+            let mut known = before.clone();
+            change(&mut known);
+            if known == before {
+                return Ok(());
+            }
+            match known {
+                Some(known) => {
+                    let line = line_of(store, id, &known);
+                    rows.insert(key, known);
+                    line
+                }
+                None => {
+                    rows.remove(&key);
+                    written(&Line::gone(store, id))
+                }
+            }
+        };
+        let Some(File { fs, path }) = &self.0.file else { return Ok(()) };
+        fs.append_file(path, &line).await?;
+        fs.sync(path).await
+    }
+
+    // No step under this lock can panic half way.
+    fn known(&self) -> MutexGuard<'_, Rows> {
+        self.0.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn line_of(store: &StoreName, id: &SessionId, known: &Known) -> Vec<u8> {
+    written(&Line {
+        store: store.clone(),
+        id: id.clone(),
+        created: Some(known.created),
+        modified: Some(known.modified),
+        turns: Some(known.turns),
+        fork: known.fork.clone(),
+        gone: false,
+    })
+}
+
+fn written(line: &Line) -> Vec<u8> {
+    // Plain data with string keys always serializes.
+    let mut bytes = serde_json::to_vec(line).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// What the lines of a register come to, whatever is among them.
+fn read(bytes: &[u8]) -> Rows {
+    let mut rows = Rows::new();
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && line.len() <= LONGEST) {
+        let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+        let key = (line.store, line.id);
+        if line.gone {
+            rows.remove(&key);
+            continue;
+        }
+        let (Some(created), Some(modified)) = (line.created, line.modified) else { continue };
+        rows.insert(key, Known { created, modified, turns: line.turns.unwrap_or(0), fork: line.fork });
+    }
+    if rows.len() > MOST {
+        let mut by_time: Vec<_> = rows.iter().map(|(key, known)| (known.modified, key.clone())).collect();
+        by_time.sort_unstable();
+        for (_, key) in by_time.into_iter().take(rows.len() - MOST) {
+            rows.remove(&key);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_fs::MemoryFs;
+
+    use super::*;
+
+    fn fork() -> ForkRecord {
+        let (boundary, leaf) = (12, Some("e1".to_owned()));
+        let source = "a".into();
+        ForkRecord { source, at: Timestamp(5), boundary, leaf, until: None, branch: true, written: false }
+    }
+
+    #[tokio::test]
+    async fn what_is_noted_is_there_when_it_is_opened_again() {
+        let fs: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
+        let open = async || Register::open(fs.clone(), "entrusted.jsonl").await.unwrap();
+        let (one, two) = (StoreName::from("one"), StoreName::from("two"));
+        let register = open().await;
+        let times = |modified| (Timestamp(1), Timestamp(modified));
+        register.note(&one, &"a".into(), times(1), 0).await.unwrap();
+        register.note(&one, &"a".into(), times(9), 2).await.unwrap();
+        register.note(&two, &"a".into(), times(2), 0).await.unwrap();
+        register.note(&one, &"gone".into(), times(3), 0).await.unwrap();
+        register.forget(&one, &"gone".into()).await.unwrap();
+        register.note_fork(&one, &"b".into(), fork()).await.unwrap();
+        let lines = |bytes: Vec<u8>| bytes.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(lines(fs.read_file("entrusted.jsonl").await.unwrap()), 6);
+        let again = open().await;
+        assert_eq!(lines(fs.read_file("entrusted.jsonl").await.unwrap()), 3, "what is not true any more is left out");
+        assert_eq!(again.rows(&one), register.rows(&one));
+        let ids: Vec<_> = again.rows(&one).into_iter().map(|row| (row.id.to_string(), row.turns)).collect();
+        assert_eq!(ids, [("a".to_owned(), 2), ("b".to_owned(), 0)]);
+        assert_eq!(again.unwritten_fork(&one, &"b".into()), Some(fork()));
+        again.fork_written(&one, &"b".into(), 4).await.unwrap();
+        assert_eq!(open().await.unwritten_fork(&one, &"b".into()), None);
+        assert_eq!(open().await.rows(&two).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn any_prefix_of_it_opens_and_damage_costs_its_own_line() {
+        let fs: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
+        let register = Register::open(fs.clone(), "r").await.unwrap();
+        for id in ["a", "b"] {
+            register.note(&"one".into(), &id.into(), (Timestamp(1), Timestamp(2)), 1).await.unwrap();
+        }
+        let bytes = fs.read_file("r").await.unwrap();
+        let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in 0..bytes.len() {
+            fs.write_file("r", &bytes[..cut]).await.unwrap();
+            let opened = Register::open(fs.clone(), "r").await.unwrap();
+            let whole = usize::from(cut >= first - 1) + usize::from(cut >= bytes.len() - 1);
+            assert_eq!(opened.rows(&"one".into()).len(), whole, "cut at {cut}");
+            opened.note(&"one".into(), &"c".into(), (Timestamp(1), Timestamp(2)), 1).await.unwrap();
+            let again = Register::open(fs.clone(), "r").await.unwrap();
+            assert_eq!(again.rows(&"one".into()).len(), whole + 1, "cut at {cut}");
+        }
+        let damaged = [b"nonsense\n\0\0\n{}\n{\"store\":3}\n", bytes.as_slice()].concat();
+        assert_eq!(read(&damaged).len(), 2);
+    }
+}
