@@ -3,9 +3,10 @@
 CARGO ?= cargo
 STEP := ./tools/step
 PAGE := web/dist/index.html
+SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run test setup setup-test web types fmt fuzz test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents
+.PHONY: help run test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +26,7 @@ test: setup-test ## Everything that must hold: format, lints, licences, tests, d
 	@$(STEP) tests    $(CARGO) test --workspace --all-targets --locked
 	@$(STEP) examples $(CARGO) test --workspace --doc --locked
 	@$(STEP) docs     env RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	@$(STEP) sdk      $(MAKE) --no-print-directory test-sdk
 	@$(STEP) browser  env GROVE_BIN="$(BUILT)/debug/grove" npm --prefix web run --silent e2e
 
 setup: ## Install what building needs and the machine lacks
@@ -50,6 +52,14 @@ fmt: ## Format the code
 
 fuzz: ## Fuzz every parser for a minute each (needs a nightly toolchain and cargo-fuzz)
 	./tools/fuzz 60
+
+test-sdk: $(SDK)/node_modules/.package-lock.json ## Run the GitHub Copilot SDK, unmodified, with Grove as its server (needs node and npm)
+	$(CARGO) build -p grove
+	GROVE_BIN="$(BUILT)/debug/grove" timeout --kill-after=5 600 npm --prefix $(SDK) test --silent
+
+# The SDK's own CLI is no part of it, and nothing of the SDK is compiled.
+$(SDK)/node_modules/.package-lock.json: $(SDK)/package-lock.json
+	cd $(SDK) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund --loglevel=error
 
 test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node and npm; at most 10 minutes)
 	$(CARGO) build -p grove
@@ -78,3 +88,10 @@ bench-tree: ## Measure how trees are walked and sessions branched off, beside pi
 bench-agents: ## Measure how the streams of 50 agents reach 5 clients (about 4 minutes)
 	$(CARGO) build --release -p grove -p grove-testkit --bins
 	$(CARGO) run --release -p grove-bench-agents
+
+bench-sessionfs: ## Measure what the Copilot SDK waits for, beside the real Copilot CLI (needs node and npm; about 3 minutes)
+	$(CARGO) build --release -p grove
+	$(CARGO) run --release -p grove-bench-sessionfs
+
+bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 4 minutes)
+	$(CARGO) run --release -p grove-bench-history

@@ -11,6 +11,8 @@
 mod acp;
 mod ahp;
 mod bodies;
+mod copilot;
+mod histories;
 mod logs;
 mod stores;
 mod trees;
@@ -19,6 +21,8 @@ mod workspaces;
 pub use acp::*;
 pub use ahp::*;
 pub use bodies::*;
+pub use copilot::*;
+pub use histories::*;
 pub use logs::*;
 pub use stores::*;
 pub use trees::*;
@@ -38,6 +42,8 @@ pub const BODIES: &[Body] = &[
     Body { name: "reducers", run: reducers },
     Body { name: "ahp", run: ahp },
     Body { name: "acp", run: acp },
+    Body { name: "copilot", run: copilot },
+    Body { name: "copilot_frames", run: copilot_frames },
     Body { name: "script", run: script },
     Body { name: "uri", run: uri },
     Body { name: "journal", run: journal },
@@ -46,6 +52,17 @@ pub const BODIES: &[Body] = &[
     Body { name: "tree", run: tree },
     Body { name: "names", run: names },
     Body { name: "provider", run: provider },
+    Body { name: "register", run: register },
     Body { name: "manifest", run: manifest },
     Body { name: "checkpoints", run: checkpoints },
+    Body { name: "vscode_flat", run: vscode_flat },
+    Body { name: "vscode_log", run: vscode_log },
+    Body { name: "copilot_events", run: copilot_events },
+    Body { name: "claude_log", run: claude_log },
+    Body { name: "codex_rollout", run: codex_rollout },
+    Body { name: "pi_log", run: pi_log },
+    Body { name: "gemini_log", run: gemini_log },
+    Body { name: "prompt_blocks", run: prompt_blocks },
+    Body { name: "editing_state", run: editing_state },
+    Body { name: "vscode_small", run: vscode_small },
 ];

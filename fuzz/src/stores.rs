@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use grove_fs::rpc::wire::Method;
 use grove_fs::rpc::{CallError, Capabilities, Limits, ProviderConfig, Remote, RemoteCalls};
+use grove_fs::workspace::database::Statement;
 use grove_fs::{Conventions, Kind, MemoryFs, Provider, RelativeName, Removal, RpcFs, SessionFs};
+use grove_host::Register;
 use serde_json::Value;
 
 /// Any text as the name of a file: it is refused, or stays in its folder. What is said of it can be shown.
@@ -35,7 +37,7 @@ pub fn provider(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(async {
         let store = MemoryFs::default();
-        let provider = Provider::new(Conventions::Posix, Capabilities { binary: true, sqlite: false });
+        let provider = Provider::new(Conventions::Posix, Capabilities { binary: true, sqlite: true, ranges: true });
         provider.add("s1", Arc::new(store.clone()));
         let mut answers = Vec::new();
         for line in text.lines() {
@@ -77,15 +79,19 @@ impl RemoteCalls for Anything {
 }
 
 async fn answers_are_understood_or_refused(answers: Vec<Value>) {
-    for answer in answers.into_iter().take(8) {
+    let both = answers.into_iter().take(8).flat_map(|answer| [true, false].map(|ranges| (answer.clone(), ranges)));
+    for (answer, ranges) in both {
         let config = ProviderConfig {
             initial_cwd: "/".to_owned(),
             session_state_path: "/state".to_owned(),
             conventions: Conventions::Posix,
-            capabilities: Capabilities { binary: true, sqlite: false },
+            capabilities: Capabilities { binary: true, sqlite: true, ranges },
         };
         let remote = Remote::new(Arc::new(Anything(answer)), Limits::default());
         let store = RpcFs::new(Arc::new(remote), "s1", config).expect("a store");
+        let database = store.database("").expect("a database");
+        database.query(Statement::query("SELECT 1")).await.ok();
+        database.transaction(vec![Statement::query("SELECT 1")]).await.ok();
         let names = store.readdir("d").await.unwrap_or_default();
         assert!(names.iter().all(|name| !name.contains('/') && name != ".."), "{names:?}");
         for result in [
@@ -100,4 +106,20 @@ async fn answers_are_understood_or_refused(answers: Vec<Value>) {
             assert!(result.is_ok() || result.is_err_and(|error| error.path() == "f"));
         }
     }
+}
+
+/// Any bytes as a register of entrusted sessions: what is understood is written anew, and is then the same.
+pub fn register(data: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = MemoryFs::default();
+        store.write_file("register", data).await.expect("room");
+        let mut written = Vec::new();
+        for _ in 0..2 {
+            Register::open(Arc::new(store.clone()), "register").await.expect("a register");
+            written.push(store.read_file("register").await.expect("a file"));
+        }
+        assert_eq!(written[0], written[1]);
+        assert!(written[0].is_empty() || written[0].ends_with(b"\n"));
+    });
 }

@@ -147,6 +147,15 @@ fn the_corpus_has_updates_of_agents_and_some_that_are_none() {
 }
 
 #[test]
+fn every_line_of_the_copilot_corpus_has_a_shape() {
+    for file in corpus("copilot") {
+        for line in std::str::from_utf8(&file).unwrap().lines() {
+            assert!(grove_fuzz::copilot_shapes(line) > 0, "{line}");
+        }
+    }
+}
+
+#[test]
 fn every_body_has_a_target_for_cargo_fuzz() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("libfuzzer/Cargo.toml");
     let manifest = std::fs::read_to_string(manifest).unwrap();

@@ -1,5 +1,8 @@
 //! What can be typed.
 
+mod copilot;
+mod exchange;
+mod history;
 mod tree;
 mod workspace;
 
@@ -10,6 +13,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Durability;
+use copilot::COPILOT_HELP;
+pub(crate) use copilot::CopilotArgs;
+use exchange::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
+pub(crate) use exchange::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
+use history::{DOCTOR_HELP, LS_HELP};
+pub(crate) use history::{HistoryArgs, HistoryCommand, Since};
 use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, TREE_HELP};
 pub(crate) use tree::{
     BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, MigrateArgs, TreeArgs, TreeFilter, TreeOfArgs,
@@ -112,6 +121,7 @@ pub(crate) enum Command {
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// List the sessions, the most recently used first
+    #[command(after_help = LS_HELP)]
     Ls(LsArgs),
     /// Show a session live: the last turns and everything that happens; type prompts and answers
     #[command(after_help = ATTACH_HELP)]
@@ -164,6 +174,15 @@ pub(crate) enum Command {
     /// List the checkpoints of a session, or print one
     #[command(after_help = CHECKPOINTS_HELP)]
     Checkpoints(CheckpointsArgs),
+    /// Show what was said and done in a session: one of the host, or one that another tool keeps on this machine
+    #[command(after_help = SHOW_HELP)]
+    Show(ShowArgs),
+    /// Write a session to a file: to read it, to keep it, or in the form of another program, which goes on with it
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportArgs),
+    /// Take in sessions of other programs, or of another host
+    #[command(after_help = IMPORT_HELP)]
+    Import(ImportArgs),
     /// Remove sessions for good
     Rm(RmArgs),
     /// List the agents that sessions can be started with: what is installed, how to install the rest, and their models
@@ -197,6 +216,11 @@ pub(crate) enum Command {
     /// Turns of agents that are programs of their own go on without it, and the next host picks them up; --turns ends
     /// them, too.
     Stop(StopArgs),
+    /// Be what the GitHub Copilot SDK takes for its CLI: its sessions are then Grove's
+    ///
+    /// Carries what the SDK says to the host, and starts one in the background if none is running.
+    #[command(after_help = COPILOT_HELP)]
+    Copilot(CopilotArgs),
     /// Connect a client that speaks on stdin and stdout to the host
     ///
     /// One JSON message a line, both ways, carried as they are. Starts a host in the background if none is running; ends
@@ -206,6 +230,13 @@ pub(crate) enum Command {
     ///
     /// Reads logs of Grove, of pi and of oh-my-pi, of versions 1 to 3.
     Inspect(InspectArgs),
+    /// Look at what other tools left on this machine
+    #[command(subcommand)]
+    History(HistoryCommand),
+    /// Check every session file that other tools left against every session that is shown; exit code 5 where one is
+    /// damaged, lost or unknown
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(HistoryArgs),
     /// Say what is wrong with a session's log; exit code 5 where anything is
     Check(CheckArgs),
     /// Look at the configuration
@@ -277,9 +308,21 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// List archived sessions, too
+    /// List archived sessions, too, and those of other tools
     #[arg(long, short)]
     pub(crate) all: bool,
+    /// List sessions that were disposed and are still on the disk; `grove rm` removes them for good
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) disposed: bool,
+    /// Only those of one tool: vs-code, copilot-cli, … or grove
+    #[arg(long, value_name = "SOURCE", requires = "all")]
+    pub(crate) source: Option<String>,
+    /// Only those of one repository (owner/name, a name or a URL), or of one folder
+    #[arg(long, value_name = "REPO", requires = "all")]
+    pub(crate) repo: Option<String>,
+    /// Only those in which something happened since: 2026-01-31, 36h, 7d, 2w
+    #[arg(long, value_name = "TIME", requires = "all")]
+    pub(crate) since: Option<Since>,
     /// Print one JSON object: {"sessions":[…]}
     #[arg(long)]
     pub(crate) json: bool,
@@ -547,6 +590,9 @@ pub(crate) struct ServeArgs {
     /// The loopback address to listen on; port 0 takes a free one [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// A loopback address at which the GitHub Copilot SDK finds a server; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) copilot_listen: Option<SocketAddr>,
     /// Print the addresses and the token as one JSON object on the first line of stdout
     #[arg(long)]
     pub(crate) json: bool,

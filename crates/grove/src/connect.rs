@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, V1};
-use grove_wire::ahp::Implementation;
+use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, RequestError, V1};
+use grove_wire::ahp::{Implementation, error_code};
+use grove_wire::x_grove;
+use serde_json::json;
 
 use crate::background::{find_host, find_or_start_host};
 use crate::cli::{Common, ConnectArgs, ServeArgs};
@@ -112,7 +114,24 @@ pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -
     let sessions = client.sessions();
     sessions.refresh().await?;
     let all: Vec<String> = sessions.read(|list| list.iter().map(|row| D::listed_as(row).to_owned()).collect());
-    choose(&all, wanted).map_err(Failure::NotFound)
+    match choose(&all, wanted) {
+        Ok(uri) => Ok(uri),
+        // Who says too little of one that is there is told so.
+        Err(error) if all.iter().any(|uri| id_of(uri).starts_with(id_of(wanted))) => Err(Failure::NotFound(error)),
+        Err(error) => Err(Failure::NotFound(why_missing(client, id_of(wanted)).await.unwrap_or(error))),
+    }
+}
+
+/// Why the host has no session of this id, where it knows more than that.
+async fn why_missing<D: Dialect>(client: &Client<D>, id: &str) -> Option<String> {
+    let channel = format!("ahp-session:/{id}");
+    let params = json!({"channel": channel, "limit": 1});
+    match client.request_raw::<serde_json::Value>(x_grove::Method::Tree.as_str(), &params).await {
+        Err(RequestError::Refused { error, .. }) if error.code == error_code::SESSION_NOT_FOUND => {
+            Some(error.message).filter(|message| *message != format!("there is no session {channel}"))
+        }
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Which of these URIs of sessions somebody means.

@@ -15,6 +15,9 @@ pub(crate) struct Endpoint {
     pub(crate) http: String,
     pub(crate) token: String,
     pub(crate) pid: u32,
+    /// Where Copilot SDKs find a server, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) copilot: Option<String>,
 }
 
 /// What a host says of itself.

@@ -6,7 +6,7 @@
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
-//! of it looks.
+//! of it looks. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
 
 mod agents;
 mod ask;
@@ -16,7 +16,9 @@ mod commands;
 mod connect;
 mod data_folder;
 mod endpoint;
+mod exchange;
 mod follow;
+mod history;
 mod hooks;
 mod page;
 mod settings;
@@ -24,15 +26,16 @@ mod show;
 mod stores;
 mod talk;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command, ConfigCommand};
+use cli::{Cli, Command, ConfigCommand, HistoryCommand};
 use commands::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(as_typed(std::env::args_os()));
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -42,6 +45,15 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// What was typed. The Copilot SDK runs a program that it was given as its CLI with its own words alone.
+fn as_typed(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    if args.get(1).is_some_and(|first| first == "--headless") {
+        args.insert(1, "copilot".into());
+    }
+    args
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
@@ -66,6 +78,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plan(args) => commands::workspace::plan(&common, &args),
         Command::Files(args) => commands::workspace::files(&common, &args),
         Command::Checkpoints(args) => commands::workspace::checkpoints(&common, &args),
+        Command::Show(args) => commands::show::run(&common, &args),
+        Command::Export(args) => commands::export::run(&common, &args),
+        Command::Import(args) => commands::import::run(&common, &args),
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),
@@ -74,8 +89,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Open(args) => commands::open::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
+        Command::Copilot(args) => commands::copilot::run(&common, &args),
         Command::AhpBridge(args) => commands::bridge::run(&common, &args),
         Command::Inspect(args) => commands::inspect::run(&common, &args),
+        Command::History(HistoryCommand::Scan(args)) => commands::history::scan(&common, &args),
+        Command::Doctor(args) => commands::doctor::run(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(&common, &args),
         Command::AgentShim => commands::agent_shim::run(),

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::agents::{Configured, configured};
 use crate::cli::{Common, ServeArgs};
+use crate::history::{self, ConfiguredHistory};
 use crate::hooks::{self, ConfiguredHook};
 use crate::stores::{self, ConfiguredStore};
 
@@ -89,6 +90,8 @@ const DEFAULT_AGENT: &str = "scripted";
 pub(crate) struct Settings {
     pub(crate) data_dir: Setting<PathBuf>,
     pub(crate) listen: Setting<SocketAddr>,
+    /// Where the Copilot SDK finds a server, if anywhere.
+    pub(crate) copilot_listen: Setting<Option<SocketAddr>>,
     pub(crate) replay_actions: Setting<usize>,
     pub(crate) replay_bytes: Setting<usize>,
     pub(crate) turn_silence: Setting<u64>,
@@ -118,6 +121,8 @@ pub(crate) struct Settings {
     /// Programs that are asked before sessions' trees change, and told.
     #[serde(serialize_with = "names")]
     pub(crate) hooks: Setting<BTreeMap<String, ConfiguredHook>>,
+    /// Other tools' sessions: whether they are looked for, whether some are kept, and where else they lie.
+    pub(crate) history: Setting<ConfiguredHistory>,
     /// What the file says of agents. It may hold secrets: only their names are shown.
     #[serde(serialize_with = "names")]
     pub(crate) agents: Setting<BTreeMap<String, Configured>>,
@@ -149,6 +154,7 @@ impl Settings {
         };
         let settings = Self {
             listen: layers.one("listen", serve.listen, || SocketAddr::from(([127, 0, 0, 1], 0)))?,
+            copilot_listen: layers.optional("copilot-listen", serve.copilot_listen)?,
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
             turn_silence: layers.one("turn-silence", serve.turn_silence, || limits.turn_silence.as_secs())?,
@@ -166,17 +172,20 @@ impl Settings {
             log_dir: layers.optional("log-dir", serve.log_dir.clone())?,
             stores: layers.stores()?,
             hooks: layers.hooks()?,
+            history: layers.history()?,
             agents: layers.agents()?,
             data_dir,
             default_directory,
             config_file: layers.file.clone(),
             config_dir,
         };
-        if !settings.listen.value.ip().is_loopback() {
+        let copilot = settings.copilot_listen.value.map(|address| (address, &settings.copilot_listen.source));
+        let listens = [Some((settings.listen.value, &settings.listen.source)), copilot];
+        let elsewhere = listens.into_iter().flatten().find(|(address, _)| !address.ip().is_loopback());
+        if let Some((address, source)) = elsewhere {
             bail!(
-                "{} is not a loopback address (from {}): Grove listens on this machine only; use 127.0.0.1 or [::1]",
-                settings.listen.value,
-                settings.listen.source
+                "{address} is not a loopback address (from {source}): Grove listens on this machine only; use 127.0.0.1 \
+                 or [::1]"
             );
         }
         Ok(settings)
@@ -190,10 +199,22 @@ struct Layers {
     environment: BTreeMap<String, String>,
 }
 
+/// A value that may be left out.
+struct Maybe<T>(Option<T>);
+
+impl<T: std::str::FromStr> std::str::FromStr for Maybe<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        text.parse().map(Some).map(Self)
+    }
+}
+
 /// The settings that `grove.toml` may have.
 const KEYS: &[&str] = &[
     "data-dir",
     "listen",
+    "copilot-listen",
     "replay-actions",
     "replay-bytes",
     "turn-silence",
@@ -212,6 +233,7 @@ const KEYS: &[&str] = &[
     "log-dir",
     "stores",
     "hooks",
+    "history",
     "agents",
 ];
 
@@ -252,10 +274,19 @@ impl Layers {
         }
     }
 
-    /// A folder that need not be set.
-    fn optional(&self, key: &str, flag: Option<PathBuf>) -> Result<Setting<Option<PathBuf>>> {
-        let Setting { value, source } = self.one(key, flag, PathBuf::new)?;
-        Ok(Setting { value: Some(value).filter(|value| value != Path::new("")), source })
+    /// A setting that need not be set. Nothing is no value, too.
+    fn optional<T>(&self, key: &str, flag: Option<T>) -> Result<Setting<Option<T>>>
+    where
+        T: std::str::FromStr,
+        T::Err: fmt::Display,
+    {
+        let written = self.environment.get(&variable(key)).map(String::as_str);
+        let written = written.or_else(|| self.values.get(key).map(|value| value.as_str().unwrap_or("a value")));
+        if flag.is_none() && written.is_none_or(str::is_empty) {
+            return Ok(Setting { value: None, source: Source::Default });
+        }
+        let Setting { value, source } = self.one(key, flag.map(Some).map(Maybe), || Maybe(None))?;
+        Ok(Setting { value: value.0, source })
     }
 
     /// A setting that is a list of folders. In the environment they are separated as in PATH.
@@ -297,6 +328,13 @@ impl Layers {
         let value = stores::read(&self.file, self.values.get("stores"))?;
         let source = if value.is_empty() { Source::Default } else { Source::File(self.file.clone()) };
         Ok(Setting { value, source })
+    }
+
+    /// What the file says of other tools' sessions. No flag and no variable does.
+    fn history(&self) -> Result<Setting<ConfiguredHistory>> {
+        let table = self.values.get("history");
+        let source = if table.is_some() { Source::File(self.file.clone()) } else { Source::Default };
+        Ok(Setting { value: history::read(&self.file, table)?, source })
     }
 
     /// What the file says of agents. No flag and no variable does.

@@ -85,7 +85,9 @@ export class SessionList {
 
   async #page(into: Map<Uri, SessionSummary>, cursor: string | undefined): Promise<string | undefined> {
     const result = await this.#client.request('listSessions', { channel: ROOT_RESOURCE_URI, limit: PAGE, cursor });
-    for (const summary of result.items) into.set(summary.resource, summary);
+    // What other tools left is listed behind Grove's own sessions; the page does not show it yet.
+    const own = result.items.filter((summary) => summary._meta?.['history'] === undefined);
+    for (const summary of own) into.set(summary.resource, summary);
     return result.nextCursor ?? undefined;
   }
 

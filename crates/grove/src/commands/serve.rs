@@ -1,13 +1,17 @@
 //! `grove serve`
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use grove_core::{ChatId, ProviderId, SessionId, State};
+use grove_core::{ChatId, ProviderId, SessionId, State, StoreName};
+use grove_fs::LocalFs;
 use grove_fs::temp_files::Fate;
-use grove_host::server::{self, Access};
-use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Stopped, recover};
+use grove_host::copilot::{self, EndpointConfig, QuickListener};
+use grove_host::server::{self, Access, Serving};
+use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Register, Stopped, recover};
 use grove_work::Roots;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +21,7 @@ use crate::agents::backends::Backends;
 use crate::cli::{Common, ServeArgs};
 use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
+use crate::history::{ForeignStores, keep_up};
 use crate::hooks;
 use crate::page::page;
 use crate::settings::{Settings, Source};
@@ -24,6 +29,8 @@ use crate::stores;
 
 /// The variable that keeps temporary files when it is `true`.
 const KEEP_TEMP_FILES: &str = "GROVE_KEEP_TEMP_FILES";
+/// The file in the data folder with the sessions whose storage their clients own: ids, times and counters.
+const REGISTER: &str = "entrusted.jsonl";
 /// How long connections may take to hear that the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -49,7 +56,8 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         .await
         .with_context(|| format!("{} cannot be listened on", settings.listen.value))?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let env = Env { stores: stores::open(settings)?, ..Env::in_memory() };
+    let stores = stores::open(settings)?.with_register(register(&folder).await?);
+    let env = Env { stores, ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
 
     let mut config = config(settings);
@@ -68,8 +76,13 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     backends.sweep(&running_chats(recovered.state())).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
+    show_history(&host, &folder, settings);
     let access = Access::loopback(token.clone(), address);
     let serving = server::serve_with_page(host.clone(), access, page(), Box::new(listener));
+    let copilot = match settings.copilot_listen.value {
+        Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
+        None => None,
+    };
 
     hooks::add_all(settings, &host, &format!("http://{address}"));
 
@@ -78,6 +91,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         http: format!("http://{address}"),
         token: token.reveal().to_owned(),
         pid: std::process::id(),
+        copilot: copilot.map(|address| address.to_string()),
     };
     folder.announce(&endpoint)?;
     greet(&endpoint, settings, args)?;
@@ -129,6 +143,36 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     Ok(())
 }
 
+/// What is known of sessions whose storage their clients own.
+async fn register(folder: &DataFolder) -> anyhow::Result<Register> {
+    let files = Arc::new(LocalFs::new(folder.path().to_owned()));
+    Register::open(files, REGISTER).await.with_context(|| format!("{REGISTER} cannot be read"))
+}
+
+/// Shows what other tools left. A host without it is a host all the same.
+fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) {
+    if !settings.history.value.enabled {
+        return;
+    }
+    match ForeignStores::open(folder.path(), settings) {
+        Ok(stores) => {
+            host.set_history(Arc::new(stores.clone()));
+            tokio::spawn(keep_up(host.clone(), stores));
+        }
+        Err(error) => tracing::warn!("other tools' sessions are not shown: {error:#}"),
+    }
+}
+
+/// Lets SDKs find a server at an address, and gives where it is.
+async fn serve_sdks(host: &Host, serving: &Serving, address: SocketAddr, secret: &str) -> anyhow::Result<SocketAddr> {
+    let listener = QuickListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
+    let address = listener.local_addr().context("the listener has no address")?;
+    let config =
+        EndpointConfig { store: StoreName::from("copilot"), secret: Some(secret.to_owned()), keeps_temp_files: false };
+    serving.serve_sdks(copilot::Endpoint::new(host.clone(), config), Box::new(listener));
+    Ok(address)
+}
+
 /// The chats in which a turn runs, and whose agents are therefore needed.
 fn running_chats(state: &State) -> Vec<(SessionId, ChatId)> {
     let chats = state.sessions.values().flat_map(|session| session.chats.iter().map(move |chat| (session, chat)));
@@ -149,6 +193,9 @@ fn greet(endpoint: &Endpoint, settings: &Settings, args: &ServeArgs) -> Result<(
         say(format!("clients: {}?tkn={}", endpoint.ws, endpoint.token))?;
     } else {
         say(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
+    }
+    if let Some(copilot) = &endpoint.copilot {
+        say(format!("Copilot SDKs: {copilot}"))?;
     }
     say(if args.detached { "`grove stop` stops it." } else { "Ctrl-C stops it." })?;
     Ok(())

@@ -5,4 +5,5 @@ pub(crate) mod facts;
 pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod transcript;
 pub(crate) mod tree;

@@ -26,10 +26,39 @@ pub(crate) struct Tree {
     client: AnyClient,
 }
 
+/// A client in whichever protocol.
 #[derive(Debug)]
-enum AnyClient {
+pub(crate) enum AnyClient {
     Ahp(Client<Ahp>),
     V1(Client<V1>),
+}
+
+impl AnyClient {
+    pub(crate) async fn connect(reach: &Reach, protocol: Protocol) -> Result<Self, Failure> {
+        match protocol {
+            Protocol::Ahp => Ok(AnyClient::Ahp(reach.ahp(None).await?)),
+            Protocol::V1 => Ok(AnyClient::V1(reach.v1(None).await?)),
+        }
+    }
+
+    pub(crate) async fn ask<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<R, Failure> {
+        let answer = match self {
+            AnyClient::Ahp(client) => client.request_raw(method.as_str(), params).await,
+            AnyClient::V1(client) => client.request_raw(method.as_str(), params).await,
+        };
+        answer.map_err(|error| match error {
+            // The host says what is the matter and what to do; how it was asked is no help.
+            RequestError::Refused { error, .. } if error.code == error_code::NOT_FOUND => {
+                Failure::NotFound(error.message)
+            }
+            RequestError::Refused { error, .. } => anyhow!(error.message).into(),
+            error => error.into(),
+        })
+    }
 }
 
 /// Params with what they are about.
@@ -57,15 +86,10 @@ impl Tree {
 
     /// Connects, and finds the session that somebody means.
     pub(crate) async fn of_session(reach: &Reach, session: &str, protocol: Protocol) -> Result<Self, Failure> {
-        let (session, client) = match protocol {
-            Protocol::Ahp => {
-                let client = reach.ahp(None).await?;
-                (find_session(&client, session).await?, AnyClient::Ahp(client))
-            }
-            Protocol::V1 => {
-                let client = reach.v1(None).await?;
-                (find_session(&client, session).await?, AnyClient::V1(client))
-            }
+        let client = AnyClient::connect(reach, protocol).await?;
+        let session = match &client {
+            AnyClient::Ahp(client) => find_session(client, session).await?,
+            AnyClient::V1(client) => find_session(client, session).await?,
         };
         Ok(Self { channel: session.clone(), session, client })
     }
@@ -140,19 +164,7 @@ impl Tree {
         method: Method,
         params: &(impl Serialize + Sync),
     ) -> Result<R, Failure> {
-        let params = About { channel: &self.channel, params };
-        let answer = match &self.client {
-            AnyClient::Ahp(client) => client.request_raw(method.as_str(), &params).await,
-            AnyClient::V1(client) => client.request_raw(method.as_str(), &params).await,
-        };
-        answer.map_err(|error| match error {
-            // The host says what is the matter and what to do; how it was asked is no help.
-            RequestError::Refused { error, .. } if error.code == error_code::NOT_FOUND => {
-                Failure::NotFound(error.message)
-            }
-            RequestError::Refused { error, .. } => anyhow!(error.message).into(),
-            error => error.into(),
-        })
+        self.client.ask(method, &About { channel: &self.channel, params }).await
     }
 }
 

@@ -8,5 +8,7 @@
 #[expect(dead_code, reason = "these tests need a part of it")]
 mod support;
 
+mod exchange;
+mod history;
 mod peer;
 mod story;

@@ -135,6 +135,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let defaults = json!({
         "data-dir": default(json!(home.join(".local/share/grove"))),
         "listen": default(json!("127.0.0.1:0")),
+        "copilot-listen": default(json!(null)),
         "replay-actions": default(json!(10_000)),
         "replay-bytes": default(json!(32 << 20)),
         "turn-silence": default(json!(1_800)),
@@ -153,6 +154,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "log-dir": default(json!(null)),
         "stores": default(json!([])),
         "hooks": default(json!([])),
+        "history": default(json!({"enabled": true, "keep": false, "roots": []})),
         "agents": default(json!([])),
     });
     assert_eq!(config(&place, &[], &[]), defaults);
@@ -163,6 +165,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
          read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\ncompact-at = 70\nstore = \"work\"\n\
          spill-bytes = 1000\n\
          [stores.work]\nfolder = \"/w\"\n\
+         [history]\nkeep = true\n\
          [hooks.guard]\nevents = [\"session_tree\"]\ncommand = [\"guard\"]\n\
          [agents.mine]\ncommand = [\"mine\"]\nenv = { KEY = \"hunter2\" }\n",
     );
@@ -175,11 +178,13 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         ("GROVE_DEFAULT_AGENT", "mine"),
         ("GROVE_AGENT_IDLE", "5"),
         ("GROVE_LOG_DIR", "/l"),
+        ("GROVE_COPILOT_LISTEN", "127.0.0.1:4141"),
     ];
     let shown = config(&place, &["--data-dir", "/f"], &variables);
     let expected = json!({
         "data-dir": {"value": "/f", "source": {"kind": "flag", "name": "--data-dir"}},
         "listen": from_file(json!("127.0.0.1:4321")),
+        "copilot-listen": variable("GROVE_COPILOT_LISTEN", json!("127.0.0.1:4141")),
         "replay-actions": from_file(json!(5)),
         "replay-bytes": default(json!(32 << 20)),
         "turn-silence": variable("GROVE_TURN_SILENCE", json!(7)),
@@ -198,6 +203,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "log-dir": variable("GROVE_LOG_DIR", json!("/l")),
         "stores": from_file(json!(["work"])),
         "hooks": from_file(json!(["guard"])),
+        "history": from_file(json!({"enabled": true, "keep": true, "roots": []})),
         "agents": from_file(json!(["mine"])),
     });
     assert_eq!(shown, expected);

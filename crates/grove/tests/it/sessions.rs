@@ -75,7 +75,13 @@ async fn ls_is_a_table_or_the_summaries() {
 
     assert!(place.run(&["ls", "--all"]).stdout.lines().any(|line| line.contains("archived")));
     assert_eq!(asked(place, &["ls", "--json"])["sessions"].as_array().unwrap().len(), 2);
-    let all = asked(place, &["ls", "--json", "--all"]);
+    let mut all = asked(place, &["ls", "--json", "--all"]);
+    for session in all["sessions"].as_array_mut().unwrap() {
+        let members = session.as_object_mut().unwrap();
+        assert_eq!(members.remove("source"), Some(json!("grove")), "with --all each says whose it is");
+        let id = members["resource"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        assert_eq!(members.remove("sourceId"), Some(json!(id)));
+    }
     let theirs = client.sessions();
     theirs.refresh().await.unwrap();
     let theirs = theirs.read(|list| serde_json::to_value(list.iter().collect::<Vec<_>>()).unwrap());
@@ -260,6 +266,39 @@ async fn rm_asks_first() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "removed two\nremoved three\n"));
     assert_eq!(asked(place, &["rm", "--json", "--yes", "f", "--protocol", "v1"]), json!({"removed": "scripted:/four"}));
     assert_eq!(asked(place, &["ls", "--json"]), json!({"sessions": []}));
+}
+
+#[tokio::test]
+async fn what_is_disposed_stays_on_the_disk_until_rm_takes_it_away_also_after_a_restart() {
+    let host = Host::start();
+    let folder = |host: &Host, id: &str| host.place.data().join("session-state").join(id);
+    let mut client = host.client("a").await;
+    for name in ["one", "two", "three"] {
+        let uri = format!("scripted:/{name}");
+        client.ready_session(&uri).await;
+        client.run_script(&uri, "t", json!([{"title": name}, {"say": "x"}])).await;
+    }
+    for name in ["one", "two"] {
+        client.get("disposeSession", json!({"session": format!("scripted:/{name}")})).await;
+    }
+    let disposed = |host: &Host| {
+        let listed = asked(&host.place, &["ls", "--disposed", "--json"]);
+        let uris = listed["sessions"].as_array().unwrap().iter().map(|row| row["session"].as_str().unwrap().to_owned());
+        let mut uris: Vec<String> = uris.collect();
+        uris.sort();
+        uris
+    };
+    assert_eq!(disposed(&host), ["scripted:/one", "scripted:/two"]);
+    assert!(host.place.run(&["ls", "--disposed"]).stdout.contains("two"));
+    assert!(folder(&host, "one").join("events.jsonl").exists());
+    for name in ["one", "three"] {
+        assert_eq!(host.place.run(&["rm", "--yes", name]).code, Some(0));
+        assert!(!folder(&host, name).exists(), "{name}");
+    }
+    assert_eq!(host.place.run(&["rm", "--yes", "one"]).code, Some(8));
+    let host = host.kill().serve(&[]);
+    assert_eq!(disposed(&host), ["scripted:/two"]);
+    assert_eq!(asked(&host.place, &["ls", "--json"]), json!({"sessions": []}));
 }
 
 #[test]

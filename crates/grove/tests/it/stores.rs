@@ -56,11 +56,18 @@ async fn a_session_is_moved_and_forked_to_a_store_of_the_configuration() {
     let fork = fork["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     assert!(told(&place, &["tree", &fork]).contains("one"));
     assert!(archive.join(&fork).join("events.jsonl").is_file() && !local.join(&fork).exists());
+    let rows = || asked(&place, &["ls", "--json"])["sessions"].as_array().unwrap().clone();
+    let store_of = |id: &str| {
+        let row = rows().into_iter().find(|row| row["resource"].as_str().unwrap().ends_with(&format!("/{id}")));
+        row.unwrap()["_meta"]["store"].clone()
+    };
+    assert_eq!((store_of("s"), store_of(&fork)), (json!("local"), json!("archive")));
 
     for protocol in ["ahp", "v1"] {
         let moved = told(&place, &["migrate", "s", "--to", "archive", "--protocol", protocol]);
         assert!(moved.starts_with("session s lies in archive now: "), "{moved}");
         assert!(archive.join("s/events.jsonl").is_file() && !local.join("s").exists());
+        assert_eq!(store_of("s"), json!("archive"));
         assert_eq!(told(&place, &["migrate", "s", "--to", "archive"]), "session s lies in archive already\n");
         let back = asked(&place, &["migrate", "s", "--to", "local", "--json"]);
         assert_eq!((&back["session"], &back["store"]), (&json!(S), &json!("local")));
@@ -85,6 +92,21 @@ async fn a_session_is_moved_and_forked_to_a_store_of_the_configuration() {
     let checked = place.run(&["check", "s"]);
     assert_eq!(checked.code, Some(1));
     assert!(checked.stderr.contains("store archive") && checked.stderr.contains("not configured any more"));
+    // Whoever names it is told why it is not there, and of one that never was, that it is not.
+    for command in ["attach", "send", "cancel", "tree", "plan", "checkpoints", "rm"] {
+        let text = (command == "send").then_some("hello");
+        for (session, reason) in
+            [("s", "not configured any more"), ("scripted:/s", "store archive"), ("q", "`grove ls --all`")]
+        {
+            for protocol in ["ahp", "v1"] {
+                let mut args = vec![command, "--protocol", protocol, session];
+                args.extend(text);
+                let ran = place.run(&args);
+                assert_eq!(ran.code, Some(8), "{args:?}: {}", ran.stderr);
+                assert!(ran.stderr.contains(reason), "{args:?}: {}", ran.stderr);
+            }
+        }
+    }
     let mut client = host.client("late").await;
     let missing = client.subscribe(S).await.unwrap_err().message;
     assert!(missing.contains("store archive") && missing.contains("not configured any more"), "{missing}");

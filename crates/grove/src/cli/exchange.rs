@@ -1,0 +1,144 @@
+//! What can be typed about sessions that go to other programs, or come from them.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::ConnectArgs;
+
+pub(super) const SHOW_HELP: &str = "\
+Examples:
+  grove show 1f0c
+  grove show 1f0c --turn 3
+  grove show copilot-cli:0f18 --json
+  grove show ~/.config/Code/User/workspaceStorage/*/chatSessions/b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1d.jsonl --context
+
+A session is named by its id in the host, or the beginning of it; by the id that another tool has for it, or the beginning of
+that, with the tool's name before it (copilot-cli:0f18, vs-code:b881) or without; or by its file or folder. Other tools' files
+are only read. What is on the way to where one is in a session is shown, up to the last turn that is over.
+
+Exit codes: 8 there is no such session or turn; see `grove --help` for the others.";
+
+pub(super) const EXPORT_HELP: &str = "\
+Examples:
+  grove export 1f0c --format html
+  grove export vs-code:b881 --format markdown --out -
+  grove export 1f0c --format pi --out ~/.pi/agent/sessions/--home-me-code--
+  copilot --resume $(grove export 1f0c --format copilot-cli --out ~/.copilot/session-state --json | jq -r .id)
+
+A session is named as for `grove show`: one of the host, or one that another tool keeps on this machine. A file is called as the
+session's id; one of that name that is there already is not touched: remove it, or name another --out.
+
+markdown, html: to read. The HTML is one file that loads nothing and runs nothing.
+json: everything that is known, as `grove show --json` prints it.
+jsonl: the session's log, as `grove import` takes it in. pi: the same under the name that pi gives its files. Sessions of the host
+have all of their branches in it; of other tools' sessions, what subagents said to themselves is left out.
+copilot-chat: a chat of VS Code's (version 3), which `Chat: Import Chat` takes.
+copilot-cli: the folder of a session of the Copilot CLI, called as the session's id, with its events, plan, checkpoints and
+files; of sessions of the host alone. The CLI knows no chats beside the main one. The todo list, and the bodies of pictures and
+of output that is too large, stay behind.
+All but jsonl and pi have what is on the way to where one is, and no other branches.
+
+Exit codes: 8 there is no such session; see `grove --help` for the others.";
+
+pub(super) const IMPORT_HELP: &str = "\
+Examples:
+  grove import ~/.copilot/session-state/0f1829d1-3b2e-44e8-a246-7896319d11be
+  grove import --agent copilot ~/.copilot/session-state/*
+  grove import ~/.pi/agent/sessions/*/*.jsonl
+
+Takes in sessions' folders of the Copilot CLI and of Grove, and logs of pi and oh-my-pi, as sessions of the host: what was said,
+with tools and what came of them, compactions, plan, checkpoints, files and todo list. Their own files are not changed, and what
+is said here later does not go there. A session keeps its id, so it is taken in once; --new-id takes it in again. Of a damaged
+log everything that can be read is taken, and it is said what is missing.
+
+Exit codes: 0 all were taken in, 1 some were not; see `grove --help` for the others.";
+
+/// How a session is written for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A document in Markdown
+    Markdown,
+    /// A page of its own
+    Html,
+    /// All that is known of the session, as one JSON object
+    Json,
+    /// A log of Grove's
+    Jsonl,
+    /// A session of pi
+    Pi,
+    /// A chat of VS Code's Copilot Chat
+    CopilotChat,
+    /// A session's folder of the Copilot CLI
+    CopilotCli,
+}
+
+impl ExportFormat {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            ExportFormat::Markdown => "markdown",
+            ExportFormat::Html => "html",
+            ExportFormat::Json => "json",
+            ExportFormat::Jsonl => "jsonl",
+            ExportFormat::Pi => "pi",
+            ExportFormat::CopilotChat => "copilot-chat",
+            ExportFormat::CopilotCli => "copilot-cli",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The session's id, the beginning of it, its URI, SOURCE:ID, or its file
+    pub(crate) session: String,
+    /// Show one turn, in full; the first is 1
+    #[arg(long, value_name = "N")]
+    pub(crate) turn: Option<NonZeroU32>,
+    /// Show what the tool put before the model beside what was said, and what that says of where it worked
+    #[arg(long)]
+    pub(crate) context: bool,
+    /// Print one JSON object: {"session":…,"turns":[…]}, with --context {"workspace":…,"turns":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The session's id, the beginning of it, its URI, SOURCE:ID, or its file
+    pub(crate) session: String,
+    /// What it is written as
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: ExportFormat,
+    /// The folder that it is put into; `-` prints what would be a file [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object: {"session":…,"format":…,"id":…,"path":…,"turns":…}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Sessions' folders, or logs
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The agent that goes on with them [default: that of new sessions]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The store that they are to lie in [default: that of new sessions]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+    /// Give them ids of their own, instead of those that they have
+    #[arg(long)]
+    pub(crate) new_id: bool,
+    /// Print one JSON object a line for each: {"path":…,"session":…,"turns":…,"warnings":…}, or {"path":…,"error":…}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}

@@ -1,0 +1,115 @@
+//! `grove history scan`, and what other commands need of it.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use grove_wire::x_grove::Method;
+use grove_wire::x_grove::history::{self, ListParams, ListResult, Row, ScanParams, ScanReport, ScanResult};
+
+use super::{Failure, errand, say};
+use crate::cli::{Common, HistoryArgs};
+use crate::connect::Reach;
+use crate::show::style::harmless;
+use crate::talk::tree::AnyClient;
+
+/// How often it is asked how far the host is.
+const GLANCE: Duration = Duration::from_millis(50);
+/// How many sessions are asked for at once.
+const PAGE: usize = 1_000;
+/// How wide the bar is.
+const BAR: usize = 30;
+
+pub(crate) fn scan(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
+    let reach = Reach::new(common, &args.connect)?;
+    errand()?.block_on(async {
+        let client = AnyClient::connect(&reach, args.connect.protocol).await?;
+        let report = refresh(&client).await?;
+        if args.json {
+            return Ok(say(serde_json::to_string(&report)?)?);
+        }
+        say(in_words(&report))?;
+        for problem in &report.problems {
+            anstream::eprintln!("{}", harmless(problem));
+        }
+        Ok(())
+    })
+}
+
+/// Has the host look at other tools' stores, and waits until it has.
+pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
+    let method = Method::History(history::Method::Scan);
+    let mut told: ScanResult = client.ask(method, &ScanParams { start: true }).await?;
+    let mut bar = Bar::default();
+    while told.running {
+        bar.show(&told)?;
+        tokio::time::sleep(GLANCE).await;
+        told = client.ask(method, &ScanParams::default()).await?;
+    }
+    bar.clear()?;
+    match told.error {
+        Some(error) => Err(anyhow!(error).into()),
+        // A host that looks at nothing has found nothing.
+        None => Ok(told.report.unwrap_or_default()),
+    }
+}
+
+/// Every session of other tools that fits, the newest first.
+pub(super) async fn list(client: &AnyClient, wanted: ListParams) -> Result<Vec<Row>, Failure> {
+    let mut params = ListParams { limit: Some(PAGE), ..wanted };
+    let mut rows = Vec::new();
+    loop {
+        let page: ListResult = client.ask(Method::History(history::Method::List), &params).await?;
+        rows.extend(page.sessions);
+        params.cursor = page.next_cursor;
+        if params.cursor.is_none() {
+            return Ok(rows);
+        }
+    }
+}
+
+fn in_words(report: &ScanReport) -> String {
+    let mut words = vec![format!("{} sessions", report.sessions), format!("{} read", report.read)];
+    for (count, what) in [
+        (report.continued, "of them from where they ended before"),
+        (report.removed, "gone"),
+        (report.moved, "whose folder was moved"),
+        (report.copied, "copied before their tool deletes them"),
+        (report.gone, "left as a copy alone"),
+        (report.recovered, "with damage (`grove doctor`)"),
+    ] {
+        if count > 0 {
+            words.push(format!("{count} {what}"));
+        }
+    }
+    format!("{} in {} ms", words.join(", "), report.milliseconds)
+}
+
+/// A bar on the terminal that says how far it is. Where nobody looks there is none.
+#[derive(Debug, Default)]
+struct Bar {
+    is_shown: bool,
+}
+
+impl Bar {
+    fn show(&mut self, told: &ScanResult) -> io::Result<()> {
+        let mut stderr = io::stderr().lock();
+        if !stderr.is_terminal() {
+            return Ok(());
+        }
+        self.is_shown = true;
+        let done = (BAR * told.read).checked_div(told.of).unwrap_or(0).min(BAR);
+        let (full, left) = ("#".repeat(done), "-".repeat(BAR - done));
+        write!(stderr, "\r[{full}{left}] {} of {} sessions", told.read, told.of)?;
+        stderr.flush()
+    }
+
+    fn clear(&self) -> io::Result<()> {
+        if !self.is_shown {
+            return Ok(());
+        }
+        let mut stderr = io::stderr().lock();
+        write!(stderr, "\r\x1b[K")?;
+        stderr.flush()
+    }
+}

@@ -1,0 +1,150 @@
+//! The session that somebody means, wherever it lies: in the host, in another tool's store, in a file.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use grove_core::Timestamp;
+use grove_history::{ForeignSession, Located, Place, Source};
+use grove_tree::Log;
+use grove_wire::ahp::time;
+use grove_wire::x_grove::workspace::{self, ManifestResult};
+use grove_wire::x_grove::{EntriesParams, EntriesResult, Method};
+
+use super::{Failure, inspect};
+use crate::cli::Protocol;
+use crate::connect::{Reach, id_of};
+use crate::exchange::opened::{GROVE, LOG, Opened, header};
+use crate::exchange::stores::{AtPath, NameError, Stores, at_path, with_source};
+use crate::talk::tree::{AnyClient, Tree};
+
+/// How many entries are fetched at once.
+const PAGE: usize = 1_000;
+
+/// How large a session's log may be: it is held as a whole. A larger one is refused.
+const MOST_LOG: usize = 1 << 30;
+
+/// A session that was found.
+#[derive(Debug)]
+pub(crate) enum Meant {
+    OfHost(Tree),
+    /// A session of another tool.
+    Elsewhere(Box<Located>),
+    /// A log in Grove's form that lies somewhere.
+    Log(PathBuf),
+}
+
+impl Meant {
+    /// What it is called where it is: a URI of the host, or a path.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Meant::OfHost(session) => session.session().to_owned(),
+            Meant::Elsewhere(located) => located.path.display().to_string(),
+            Meant::Log(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// Finds a session by what a person calls it: a path, `source:id`, or an id or the beginning of one. By an id the host's own
+/// come first.
+pub(crate) async fn find(reach: &Reach, wanted: &str, protocol: Protocol) -> Result<Meant, Failure> {
+    match at_path(wanted) {
+        Some(Ok(AtPath::Session(located))) => return Ok(Meant::Elsewhere(located)),
+        Some(Ok(AtPath::Log(path))) => return Ok(Meant::Log(path)),
+        Some(Err(error)) => return Err(error.into()),
+        None => {}
+    }
+    if let Some((source, id)) = with_source(wanted) {
+        let none = || Failure::NotFound(format!("{source} has no session {id:?} on this machine"));
+        return Ok(Meant::Elsewhere(Box::new(elsewhere(Some(source), id)?.ok_or_else(none)?)));
+    }
+    let failure = match Tree::of_session(reach, wanted, protocol).await {
+        Ok(session) => return Ok(Meant::OfHost(session)),
+        Err(Failure::NotFound(why)) if begins_one(reach, wanted, protocol).await? => {
+            return Err(Failure::NotFound(why));
+        }
+        Err(failure @ (Failure::NotFound(_) | Failure::NoHost(_))) => failure,
+        Err(failure) => return Err(failure),
+    };
+    Ok(Meant::Elsewhere(Box::new(elsewhere(None, wanted)?.ok_or(failure)?)))
+}
+
+fn elsewhere(source: Option<Source>, wanted: &str) -> Result<Option<Located>, Failure> {
+    Stores::of_this_machine().named(source, wanted).map_err(|error| match error {
+        NameError::Several { .. } => Failure::NotFound(error.to_string()),
+        error => error.into(),
+    })
+}
+
+/// Whether sessions of the host begin so: then too little was said, and no other session is meant.
+async fn begins_one(reach: &Reach, wanted: &str, protocol: Protocol) -> Result<bool, Failure> {
+    let begins = |uri: &str| !wanted.is_empty() && id_of(uri).starts_with(id_of(wanted));
+    Ok(match AnyClient::connect(reach, protocol).await? {
+        AnyClient::Ahp(client) => {
+            client.sessions().refresh().await?;
+            client.sessions().read(|list| list.iter().any(|row| begins(&row.resource)))
+        }
+        AnyClient::V1(client) => {
+            client.sessions().refresh().await?;
+            client.sessions().read(|list| list.iter().any(|row| begins(&row.resource)))
+        }
+    })
+}
+
+/// Brings a session into the normal form.
+pub(crate) async fn open(meant: &Meant) -> Result<Opened, Failure> {
+    match meant {
+        Meant::Elsewhere(located) => Ok(Opened::of_located((**located).clone())?),
+        Meant::Log(path) => {
+            let log = inspect::read(path)?;
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let header = log.index().header();
+            let id = header.and_then(|header| header.id()).filter(|id| !id.is_empty()).unwrap_or(name);
+            let mut session = ForeignSession::new(Source::default(), id);
+            session.title = log.index().name();
+            session.created_at = time_of(header.and_then(|header| header.timestamp()).as_deref());
+            let folder = header.and_then(|header| header.cwd()).filter(|folder| !folder.is_empty());
+            session.workspace.folders = folder.map(Place::local).into_iter().collect();
+            Ok(Opened::of_log(LOG, session, log))
+        }
+        Meant::OfHost(tree) => {
+            let about: ManifestResult = tree.ask(Method::Workspace(workspace::Method::Manifest), &()).await?;
+            let id = id_of(tree.session());
+            let log = log_of(tree, id, &about).await?;
+            let mut session = ForeignSession::new(Source::default(), id);
+            session.title = about.name;
+            session.created_at = time_of(about.created_at.as_deref());
+            session.modified_at = time_of(about.updated_at.as_deref());
+            session.workspace.folders = about.cwd.map(Place::local).into_iter().collect();
+            session.workspace.repository = about.repository;
+            session.workspace.branch = about.branch;
+            Ok(Opened::of_log(GROVE, session, log))
+        }
+    }
+}
+
+/// A time as the host writes it.
+pub(crate) fn time_of(text: Option<&str>) -> Option<Timestamp> {
+    text.and_then(|text| time::parse(text).ok())
+}
+
+/// The log of a session of the host, as far as its entries go.
+pub(crate) async fn log_of(session: &Tree, id: &str, about: &ManifestResult) -> Result<Log, Failure> {
+    let created = time_of(about.created_at.as_deref()).unwrap_or_default();
+    let mut bytes = grove_tree::turns::header_line(&header(id, GROVE, about.cwd.clone(), created));
+    let mut params = EntriesParams { cursor: None, limit: Some(PAGE) };
+    loop {
+        let page: EntriesResult = session.ask(Method::Entries, &params).await?;
+        for entry in &page.entries {
+            if bytes.len() + entry.get().len() > MOST_LOG {
+                return Err(anyhow!("the session's log has more than 1 GiB, which is more than can be held").into());
+            }
+            bytes.extend_from_slice(entry.get().as_bytes());
+            bytes.push(b'\n');
+        }
+        // A page without entries brings nobody further.
+        if !page.more || page.entries.is_empty() {
+            return Ok(grove_tree::open(bytes, &mut String::new).context("the session's log")?);
+        }
+        params.cursor = Some(page.cursor);
+    }
+}

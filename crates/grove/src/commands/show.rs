@@ -1,0 +1,112 @@
+//! `grove show`
+
+use std::io::{BufWriter, Write};
+
+use grove_history::export::{Json, SessionOutline, TurnOutline, TurnWriter};
+use grove_history::{ContextBlock, Workspace};
+use serde_json::json;
+
+use super::meant;
+use super::{Failure, errand, say};
+use crate::cli::{Common, ShowArgs};
+use crate::connect::Reach;
+use crate::exchange::opened::Opened;
+use crate::show::transcript::{self, Length};
+
+pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
+    let reach = Reach::new(common, &args.connect)?;
+    let opened = errand()?.block_on(async {
+        let meant = meant::find(&reach, &args.session, args.connect.protocol).await?;
+        meant::open(&meant).await
+    })?;
+    if let Some(wanted) = args.turn
+        && wanted.get() > opened.session().turns
+    {
+        let turns = opened.session().turns;
+        return Err(Failure::NotFound(format!("there is no turn {wanted}: the session has {turns}")));
+    }
+    match (args.context, args.json) {
+        (false, false) => show(&opened, args),
+        (false, true) => show_json(&opened, args),
+        (true, false) => show_context(&opened, args),
+        (true, true) => show_context_json(&opened, args),
+    }
+}
+
+/// Gives the turns that are wanted, with their numbers.
+fn each(
+    opened: &Opened,
+    args: &ShowArgs,
+    take: &mut dyn FnMut(u32, grove_history::ForeignTurn) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut number = 0;
+    opened.each(&mut |turn| {
+        number += 1;
+        if args.turn.is_none_or(|wanted| wanted.get() == number) { take(number, turn) } else { Ok(()) }
+    })
+}
+
+fn length(args: &ShowArgs) -> Length {
+    if args.turn.is_some() { Length::Whole } else { Length::Short }
+}
+
+fn show(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if args.turn.is_none() {
+        for line in transcript::session(&SessionOutline::of(opened.heading())) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    each(opened, args, &mut |number, turn| {
+        for line in transcript::turn(&TurnOutline::of(&turn), &number.to_string(), length(args)) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    })?;
+    Ok(out.flush()?)
+}
+
+fn show_json(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+    let mut json = Json::begin(BufWriter::new(std::io::stdout().lock()), opened.heading())?;
+    each(opened, args, &mut |_, turn| Ok(json.turn(&turn)?))?;
+    Ok(json.finish()?)
+}
+
+fn show_context(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    for line in transcript::facts(&workspace_facts(&opened.session().workspace)) {
+        writeln!(out, "{line}")?;
+    }
+    each(opened, args, &mut |number, turn| {
+        for line in transcript::context(&turn.context, number, length(args)) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    })?;
+    Ok(out.flush()?)
+}
+
+fn show_context_json(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+    let mut turns: Vec<(u32, Vec<ContextBlock>)> = Vec::new();
+    each(opened, args, &mut |number, turn| {
+        turns.push((number, turn.context));
+        Ok(())
+    })?;
+    let turns = turns.into_iter().map(|(number, blocks)| json!({"turn": number, "blocks": blocks}));
+    let turns: Vec<_> = turns.collect();
+    Ok(say(json!({"workspace": opened.session().workspace, "turns": turns}))?)
+}
+
+/// What is known of where the session worked.
+fn workspace_facts(workspace: &Workspace) -> Vec<(&'static str, String)> {
+    let folders = workspace.folders.iter().map(|folder| Some(("Folder", folder.shown().to_owned())));
+    let rest = [
+        ("Repository", &workspace.repository),
+        ("Branch", &workspace.branch),
+        ("Commit", &workspace.commit),
+        ("System", &workspace.system),
+        ("Shell", &workspace.shell),
+    ];
+    let rest = rest.into_iter().map(|(name, fact)| Some((name, fact.clone()?)));
+    folders.chain(rest).flatten().collect()
+}

@@ -1,0 +1,317 @@
+//! What a path on this machine is, and a session made of it that a host can take in.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp};
+use grove_fs::workspace::{Field, Manifest, Value};
+use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of};
+use grove_wire::ahp::time;
+use grove_wire::x_grove::import::BeginParams;
+use serde::Deserialize;
+
+use super::folder::{FileBeside, beside};
+use super::foreign_log::{ForeignLog, LeftOut, WriteError, Written};
+
+const LOG: &str = "events.jsonl";
+/// How much of a file is looked at to find out what it is.
+const FIRST_LINE: u64 = 1 << 20;
+/// A manifest is a few lines; a larger one is left out.
+const LARGEST_MANIFEST: u64 = 1 << 20;
+/// Titles are shown in lists.
+const LONGEST_TITLE: usize = 200;
+
+/// A session that is ready to be taken in.
+#[derive(Debug)]
+pub(crate) struct Brought {
+    pub(crate) about: BeginParams,
+    /// The log, from its beginning on.
+    pub(crate) log: File,
+    pub(crate) manifest: Option<String>,
+    pub(crate) files: Vec<FileBeside>,
+    /// How many turns there are, where they were counted.
+    pub(crate) turns: Option<usize>,
+    /// What is missing or wrong, in words.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why a path is not brought.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BringError {
+    #[error("{}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error(
+        "{} is no session: name a session's folder of the Copilot CLI or of Grove (with {LOG} in it), or a log of pi or oh-my-pi",
+        .0.display()
+    )]
+    NotASession(PathBuf),
+    #[error("{} holds nothing that can be read", .0.display())]
+    Empty(PathBuf),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Under which id a session is taken in.
+#[derive(Clone, Debug)]
+pub(crate) enum WantedId {
+    /// Its own, where it is fit for one.
+    Own,
+    New(String),
+}
+
+/// What a path is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A log of the Copilot CLI.
+    CopilotCli(PathBuf),
+    /// A log in Grove's form, or that of a program which has the same.
+    Log(PathBuf),
+}
+
+/// Makes a session of a path. Its own files are not changed.
+pub(crate) fn bring(path: &Path, id: &WantedId) -> Result<Brought, BringError> {
+    match find(path)? {
+        Found::CopilotCli(log) => of_copilot_cli(&log, id),
+        Found::Log(log) => of_log(&log, id),
+    }
+}
+
+pub(super) fn find(path: &Path) -> Result<Found, BringError> {
+    let io = |error| BringError::Io { path: path.to_owned(), error };
+    let is_folder = fs::metadata(path).map_err(io)?.is_dir();
+    let log = if is_folder { path.join(LOG) } else { path.to_owned() };
+    if !log.is_file() {
+        return Err(BringError::NotASession(path.to_owned()));
+    }
+    let mut first = Vec::new();
+    let file = File::open(&log).map_err(io)?;
+    let mut lines = BufReader::new(file.take(FIRST_LINE));
+    // A machine that lost its power leaves lines that say nothing.
+    while first.trim_ascii().is_empty() {
+        first.clear();
+        if lines.read_until(b'\n', &mut first).map_err(io)? == 0 {
+            return Err(BringError::Empty(log));
+        }
+    }
+    #[derive(Deserialize)]
+    struct Line {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    let kind = serde_json::from_slice::<Line>(&first).ok().map(|line| line.kind);
+    match kind.as_deref() {
+        Some("session" | "title") => Ok(Found::Log(log)),
+        Some(kind) if kind.contains('.') || kind == "abort" => Ok(Found::CopilotCli(log)),
+        // Its first line may be what is damaged: in a folder of the Copilot CLI the rest is still read.
+        None if is_folder && path.join("workspace.yaml").is_file() => Ok(Found::CopilotCli(log)),
+        Some(_) | None => Err(BringError::NotASession(path.to_owned())),
+    }
+}
+
+fn of_copilot_cli(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
+    let located = Located::of_file(Source::CopilotCli, log)?;
+    let manifest = log.parent().and_then(|folder| manifest_of(folder).ok().flatten());
+    // A folder may be called otherwise than its session.
+    let own = manifest.as_ref().and_then(|manifest| manifest.text(Field::Id).ok().flatten());
+    let id = chosen(id, own.filter(|own| !own.is_empty()).unwrap_or(&located.id));
+    let session = header_of(&id, manifest.as_ref(), located.headline.modified_at.unwrap_or_default());
+    let out = temporary(log)?;
+    let mut foreign = ForeignLog::begin(BufWriter::new(&out), &session)?;
+    let mut failed = None;
+    let reading = reader_of(Source::CopilotCli).read(&located, None, &mut |turn| {
+        if failed.is_none() {
+            failed = foreign.turn(turn).err();
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let Written { turns, left_out } = foreign.finish()?;
+    let read = reading.session;
+    if turns == 0 && read.damage.marks.contains(&Mark::Empty) {
+        return Err(BringError::Empty(log.to_owned()));
+    }
+    let mut warnings = told(&read.damage);
+    warnings.extend(left_out_words(left_out));
+    let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
+    let about = BeginParams {
+        id: Some(id.to_string()),
+        title: read.title.map(|title| title.chars().take(LONGEST_TITLE).collect()),
+        working_directory: folder.and_then(|folder| working_directory(&folder)),
+        created_at: read.created_at.map(|at| at.0),
+        modified_at: read.modified_at.map(|at| at.0),
+        ..BeginParams::default()
+    };
+    complete(about, out, log, Some(turns), warnings)
+}
+
+fn of_log(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
+    let io = |error| BringError::Io { path: log.to_owned(), error };
+    let modified = fs::metadata(log).and_then(|found| found.modified()).map_err(io)?;
+    let modified = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let header = header_in(log).map_err(io)?;
+    // A log is called as its header says; one in a folder of its own, as that.
+    let named = match log.file_name().is_some_and(|name| name == LOG) {
+        true => log.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
+        false => header.id,
+    };
+    let about = BeginParams {
+        id: Some(chosen(id, named.as_deref().unwrap_or_default()).to_string()),
+        working_directory: header.cwd.as_deref().and_then(working_directory),
+        created_at: header.timestamp.and_then(|text| time::parse(&text).ok()).map(|at| at.0),
+        modified_at: u64::try_from(modified.as_millis()).ok(),
+        ..BeginParams::default()
+    };
+    complete(about, File::open(log).map_err(io)?, log, None, Vec::new())
+}
+
+/// Adds what lies beside the log, where that has a folder of its own.
+fn complete(
+    mut about: BeginParams,
+    mut out: File,
+    log: &Path,
+    turns: Option<usize>,
+    mut warnings: Vec<String>,
+) -> Result<Brought, BringError> {
+    out.seek(SeekFrom::Start(0)).map_err(|error| BringError::Io { path: log.to_owned(), error })?;
+    let folder = log.parent().filter(|_| log.file_name().is_some_and(|name| name == LOG));
+    let (mut manifest, mut files) = (None, Vec::new());
+    if let Some(folder) = folder {
+        let found = beside(folder);
+        warnings.extend(found.warnings);
+        files = found.files;
+        match manifest_of(folder) {
+            Ok(found) => manifest = found,
+            Err(why) => warnings.push(format!("workspace.yaml is left out: {why}")),
+        }
+    }
+    if let (Some(manifest), Some(id)) = (&mut manifest, &about.id) {
+        manifest.set(Field::Id, Value::Text(id));
+        let text = |field| manifest.text(field).ok().flatten().map(str::to_owned);
+        about.title = about.title.or_else(|| text(Field::Name));
+        about.working_directory = about.working_directory.or_else(|| working_directory(&text(Field::Cwd)?));
+    }
+    Ok(Brought { about, log: out, manifest: manifest.map(|manifest| manifest.to_string()), files, turns, warnings })
+}
+
+fn manifest_of(folder: &Path) -> Result<Option<Manifest>, String> {
+    let path = folder.join("workspace.yaml");
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_file() && found.len() <= LARGEST_MANIFEST => {
+            let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+            Manifest::parse(&text).map(Some).map_err(|error| error.to_string())
+        }
+        Ok(found) if found.is_file() => Err("it is too large".to_owned()),
+        Ok(_) => Err("it is no file".to_owned()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What the first lines of a log say of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HeaderLine {
+    #[serde(rename = "type")]
+    kind: String,
+    id: Option<String>,
+    cwd: Option<String>,
+    timestamp: Option<String>,
+}
+
+fn header_in(log: &Path) -> io::Result<HeaderLine> {
+    let lines = BufReader::new(File::open(log)?.take(FIRST_LINE));
+    // oh-my-pi keeps a title in front of it.
+    for line in lines.split(b'\n').take(4) {
+        if let Ok(header) = serde_json::from_slice::<HeaderLine>(&line?)
+            && header.kind == "session"
+        {
+            return Ok(header);
+        }
+    }
+    Ok(HeaderLine::default())
+}
+
+/// The id that a session gets: its own, as long as it can be one here.
+fn chosen(id: &WantedId, own: &str) -> SessionId {
+    match id {
+        WantedId::New(id) => SessionId::from(id.as_str()),
+        WantedId::Own => {
+            let fit = SessionUri::from(format!("x:/{own}")).id();
+            // One that is not fit is spelled with what is.
+            fit.unwrap_or_else(|| {
+                let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+                let id: String = own.chars().take(100).map(fit).collect();
+                SessionId::from(if id.is_empty() { "session".to_owned() } else { id })
+            })
+        }
+    }
+}
+
+/// The session of which a log's header tells. Who goes on with it is the host's to say.
+fn header_of(id: &SessionId, manifest: Option<&Manifest>, fallback: Timestamp) -> Session {
+    let created = manifest.and_then(|manifest| manifest.time(Field::CreatedAt).ok().flatten());
+    let created = created.and_then(|at| u64::try_from(at.as_millisecond()).ok()).map(Timestamp);
+    let cwd = manifest.and_then(|manifest| manifest.text(Field::Cwd).ok().flatten());
+    let new = NewSession {
+        id: id.clone(),
+        uri: SessionUri::from(format!("copilot:/{id}")),
+        provider: "copilot".into(),
+        model: None,
+        working_directories: cwd.map(str::to_owned).into_iter().collect(),
+        config: None,
+        store: StoreName::default(),
+    };
+    Session::new(&new, created.unwrap_or(fallback))
+}
+
+/// A folder's URI, where it is one that a session can work in.
+fn working_directory(folder: &str) -> Option<String> {
+    grove_work::local_path(folder).ok().map(|path| grove_work::file_uri(&path))
+}
+
+/// What is wrong with a session, in words.
+fn told(damage: &Damage) -> Vec<String> {
+    let mut words: Vec<String> = damage
+        .places
+        .iter()
+        .map(|place| {
+            let line = place.line.map_or_else(|| format!("byte {}", place.offset), |line| format!("line {line}"));
+            format!("{LOG}, {line}: {}; it is left out", place.what)
+        })
+        .collect();
+    let untold = damage.count.saturating_sub(damage.places.len() as u64);
+    if untold > 0 {
+        words.push(format!("{LOG}: {untold} more places cannot be read"));
+    }
+    let marks = damage.marks.iter().filter_map(|mark| match mark {
+        Mark::TornTail if damage.places.is_empty() => Some(format!("{LOG} ends in the middle of something")),
+        Mark::MissingStart => Some(format!("{LOG} lacks its beginning: what came after it is taken")),
+        Mark::NewerVersion { version } => {
+            Some(format!("{LOG} is of version {version}, which is newer than what is known here"))
+        }
+        Mark::TooLarge if damage.places.is_empty() => Some(format!("{LOG}: something too large is left out")),
+        Mark::TornTail | Mark::Damaged | Mark::FromOlderFile | Mark::Empty | Mark::TooLarge => None,
+    });
+    words.extend(marks);
+    words
+}
+
+pub(super) fn left_out_words(left_out: LeftOut) -> Vec<String> {
+    let LeftOut { chats, events } = left_out;
+    let mut words = Vec::new();
+    if chats > 0 {
+        words.push(format!("what {chats} subagents said is left out; what came of it is there"));
+    }
+    if events > 0 {
+        words.push(format!("{events} events that are not understood are too large, and left out"));
+    }
+    words
+}
+
+/// A file without a name, which goes with the process.
+fn temporary(log: &Path) -> Result<File, BringError> {
+    tempfile::tempfile().map_err(|error| BringError::Io { path: log.to_owned(), error })
+}

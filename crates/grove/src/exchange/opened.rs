@@ -1,0 +1,114 @@
+//! A session in the normal form, whoever's it is: ready to be shown or written.
+
+use std::sync::Arc;
+
+use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Turn};
+use grove_history::export::{Heading, foreign_turn};
+use grove_history::{ForeignSession, ForeignTurn, HistoryError, Located, reader_of};
+use grove_tree::{Log, turns};
+
+/// What sessions of the host are said to be of.
+pub(crate) const GROVE: &str = "grove";
+/// What a log is said to be of that lies somewhere: Grove's, pi's and oh-my-pi's have one form.
+pub(crate) const LOG: &str = "log";
+
+/// A session that was found and looked at.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    source: &'static str,
+    session: ForeignSession,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Its turns are read where they lie, each time that somebody wants them: memory follows one turn.
+    Foreign(Located),
+    Log {
+        log: Log,
+        turns: Vec<Arc<Turn>>,
+    },
+}
+
+impl Opened {
+    /// A session of another tool.
+    pub(crate) fn of_located(located: Located) -> Result<Self, HistoryError> {
+        let reading = reader_of(located.source).read(&located, None, &mut |_| {})?;
+        Ok(Self { source: located.source.name(), session: reading.session, content: Content::Foreign(located) })
+    }
+
+    /// A session that is a log; `session` is what is known of it beside that.
+    pub(crate) fn of_log(source: &'static str, mut session: ForeignSession, log: Log) -> Self {
+        let turns = turns::turns(&log);
+        for turn in &turns {
+            session.count(&foreign_turn(turn));
+        }
+        if session.created_at.is_none() {
+            session.created_at = turns.first().map(|turn| turn.started_at);
+        }
+        Self { source, session, content: Content::Log { log, turns } }
+    }
+
+    pub(crate) fn heading(&self) -> Heading<'_> {
+        Heading { source: self.source, session: &self.session }
+    }
+
+    pub(crate) fn session(&self) -> &ForeignSession {
+        &self.session
+    }
+
+    /// The log, where the session is one.
+    pub(crate) fn log(&self) -> Option<&Log> {
+        match &self.content {
+            Content::Foreign(_) => None,
+            Content::Log { log, .. } => Some(log),
+        }
+    }
+
+    /// Gives each turn, in order, until somebody wants no more.
+    pub(crate) fn each<E: From<HistoryError>>(
+        &self,
+        take: &mut dyn FnMut(ForeignTurn) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.content {
+            Content::Log { turns, .. } => turns.iter().try_for_each(|turn| take(foreign_turn(turn))),
+            Content::Foreign(located) => {
+                let mut taken = Ok(());
+                reader_of(located.source).read(located, None, &mut |turn| {
+                    if taken.is_ok() {
+                        taken = take(turn);
+                    }
+                })?;
+                taken
+            }
+        }
+    }
+
+    /// An id that can be a file's name everywhere.
+    pub(crate) fn file_name(&self) -> String {
+        let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let name: String = self.session.source_id.chars().take(100).map(fit).collect();
+        if name.is_empty() { "session".to_owned() } else { name }
+    }
+
+    /// The session of which the header of a log tells.
+    pub(crate) fn header(&self) -> Session {
+        let session = &self.session;
+        let folder = session.workspace.folders.first().map(|folder| folder.shown().to_owned());
+        header(&session.source_id, self.source, folder, session.created_at.unwrap_or_default())
+    }
+}
+
+/// A session, as far as the header of a log says what it is.
+pub(crate) fn header(id: &str, provider: &str, cwd: Option<String>, created: grove_core::Timestamp) -> Session {
+    let new = NewSession {
+        id: SessionId::from(id),
+        uri: SessionUri::from(format!("{provider}:/{id}")),
+        provider: provider.into(),
+        model: None,
+        working_directories: cwd.into_iter().collect(),
+        config: None,
+        store: StoreName::default(),
+    };
+    Session::new(&new, created)
+}

@@ -1,0 +1,149 @@
+//! Sessions of other tools on this machine, by what people call them. They are only looked at.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use grove_history::{Environment, Hints, HistoryError, Located, Platform, Source, locations, reader_of, readers};
+
+use super::brought::{self, BringError};
+
+/// How much of a file is looked at to find out what it is.
+const LOOKED_AT: u64 = 1 << 20;
+/// The shortest name by which other names of sessions are looked for: that opens every one of them.
+const SHORTEST_ALIAS: usize = 12;
+
+/// What lies at a path.
+#[derive(Debug)]
+pub(crate) enum AtPath {
+    /// A session that a reader of `grove-history` reads.
+    Session(Box<Located>),
+    /// A log in Grove's form.
+    Log(PathBuf),
+}
+
+/// Why a name means no one session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NameError {
+    #[error("{wanted:?} may mean several sessions of other tools ({found}): say more of it, or name the file")]
+    Several { wanted: String, found: String },
+    #[error(
+        "{} is no session: name a file of VS Code's chat sessions, a session's folder of the Copilot CLI or of Grove, or a log of pi or oh-my-pi",
+        .0.display()
+    )]
+    NotASession(PathBuf),
+    #[error(transparent)]
+    Bring(#[from] BringError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error("{}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// Where the tools of this machine keep their sessions.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    platform: Platform,
+    environment: Environment,
+}
+
+impl Stores {
+    pub(crate) fn of_this_machine() -> Self {
+        let home = etcetera::home_dir().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
+        let environment = Environment::of(home, |name| std::env::var(name).ok());
+        Self { platform: Platform::current(), environment }
+    }
+
+    /// The session that somebody means by an id, the beginning of one, or another name that its tool has for it.
+    ///
+    /// Everything that looks for a session of another tool comes through here: a catalog answers the same without looking
+    /// at each folder.
+    pub(crate) fn named(&self, source: Option<Source>, wanted: &str) -> Result<Option<Located>, NameError> {
+        let roots = locations(self.platform, &self.environment).into_iter();
+        let roots = roots.filter(|root| source.is_none_or(|source| source == root.source));
+        let all: Vec<Located> =
+            roots.flat_map(|root| reader_of(root.source).find(&root, Hints::Read).sessions).collect();
+        let exact: Vec<&Located> = all.iter().filter(|located| located.id == wanted).collect();
+        if !exact.is_empty() {
+            return one_of(&exact, wanted);
+        }
+        let fitting: Vec<&Located> = match wanted.is_empty() {
+            true => Vec::new(),
+            false => all.iter().filter(|located| located.id.starts_with(wanted)).collect(),
+        };
+        if !fitting.is_empty() || wanted.len() < SHORTEST_ALIAS {
+            return one_of(&fitting, wanted);
+        }
+        Ok(all.iter().find(|located| answers_to(located, wanted)).cloned())
+    }
+}
+
+/// The source and the id of a name that says both.
+pub(crate) fn with_source(wanted: &str) -> Option<(Source, &str)> {
+    let (name, id) = wanted.split_once(':')?;
+    let source = readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)?;
+    Some((source, id))
+}
+
+/// What a path is. Words that no file is called by are no path.
+pub(crate) fn at_path(wanted: &str) -> Option<Result<AtPath, NameError>> {
+    let path = Path::new(wanted);
+    let has_extension = path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl");
+    match fs::metadata(path) {
+        Ok(_) if has_extension || wanted.contains(std::path::is_separator) => Some(look(path)),
+        // Nothing else is called so.
+        Err(error) if has_extension || path.is_absolute() || wanted.starts_with('.') => {
+            Some(Err(NameError::Io { path: path.to_owned(), error }))
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn look(path: &Path) -> Result<AtPath, NameError> {
+    let located = |source, path: &Path| Ok(AtPath::Session(Box::new(Located::of_file(source, path)?)));
+    match brought::find(path) {
+        Ok(brought::Found::CopilotCli(log)) => located(Source::CopilotCli, &log),
+        Ok(brought::Found::Log(log)) => Ok(AtPath::Log(log)),
+        Err(BringError::NotASession(_)) => match is_vs_code(path) {
+            Ok(true) => located(Source::VsCode, path),
+            Ok(false) => Err(NameError::NotASession(path.to_owned())),
+            Err(error) => Err(NameError::Io { path: path.to_owned(), error }),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a file begins as VS Code's sessions do: with an object that has requests, or with a line of a mutation log.
+fn is_vs_code(path: &Path) -> io::Result<bool> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let mut begin = Vec::new();
+    File::open(path)?.take(LOOKED_AT).read_to_end(&mut begin)?;
+    let begin = String::from_utf8_lossy(&begin);
+    let begin = begin.trim_start();
+    Ok(match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json") => begin.starts_with('{') && begin.contains("\"requests\""),
+        Some("jsonl") => begin.starts_with("{\"kind\":"),
+        _ => false,
+    })
+}
+
+fn one_of(found: &[&Located], wanted: &str) -> Result<Option<Located>, NameError> {
+    match found {
+        [] => Ok(None),
+        [one] => Ok(Some((*one).clone())),
+        several => {
+            let names: Vec<String> = several.iter().map(|one| one.path.display().to_string()).take(5).collect();
+            let more = several.len().saturating_sub(names.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Err(NameError::Several { wanted: wanted.to_owned(), found: format!("{}{more}", names.join(", ")) })
+        }
+    }
+}
+
+/// Whether the session itself says that it is also called so.
+fn answers_to(located: &Located, wanted: &str) -> bool {
+    let read = reader_of(located.source).read(located, None, &mut |_| {});
+    read.is_ok_and(|reading| reading.session.answers_to(wanted))
+}

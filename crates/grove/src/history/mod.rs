@@ -1,0 +1,11 @@
+//! What other tools left on this machine: where it is looked for, the catalog of it in the data folder, and how the host
+//! is told of it.
+
+mod configured;
+mod shown;
+mod stores;
+mod watching;
+
+pub(crate) use configured::{ConfiguredHistory, read};
+pub(crate) use stores::{DATABASE, ForeignStores, roots};
+pub(crate) use watching::keep_up;

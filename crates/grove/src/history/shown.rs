@@ -1,0 +1,102 @@
+//! A session of another tool, as the host shows it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, StoreName, Timestamp, Turn};
+use grove_history::catalog::Entry;
+use grove_history::{HistoryError, SessionState, core_turn, reader_of};
+use grove_host::history::{Row, Window};
+use grove_wire::x_grove::history::About;
+
+/// What a list shows of a session.
+pub(super) fn row(entry: &Entry) -> Row {
+    Row { session: session(entry), about: about(entry) }
+}
+
+/// The session without its turns.
+pub(super) fn session(entry: &Entry) -> Session {
+    let provider = ProviderId::from(entry.source().name());
+    let id = SessionId::from(entry.id.as_str());
+    let created_at = entry.session.created_at.unwrap_or_else(|| entry.modified_at());
+    let new = NewSession {
+        uri: format!("{provider}:/{id}").into(),
+        id,
+        provider,
+        model: entry.session.models.last().map(|model| model.as_str().into()),
+        working_directories: entry.folder.iter().cloned().collect(),
+        config: None,
+        store: StoreName::default(),
+    };
+    let mut session = Session::new(&new, created_at);
+    session.lifecycle = Lifecycle::Ready;
+    session.title = entry.title().to_owned();
+    session.modified_at = entry.modified_at();
+    if entry.session.damage.is_recovered() {
+        session.details.warnings.push("not all of it could be read: `grove doctor` says what is wrong".to_owned());
+    }
+    for chat in &mut session.chats {
+        chat.title = entry.title().to_owned();
+        (chat.modified_at, chat.touched_at) = (entry.modified_at(), entry.modified_at());
+        chat.has_failed = matches!(entry.session.state, SessionState::Failed);
+    }
+    session.catalogue = session.chats.iter().map(|chat| chat.row()).collect();
+    session
+}
+
+/// The session with a window of its turns. No more of them is held than the window has.
+pub(super) fn open(entry: &Entry, window: &Window) -> Result<Session, HistoryError> {
+    let mut turns: VecDeque<Arc<Turn>> = VecDeque::new();
+    let mut older = false;
+    let mut is_past = false;
+    let mut at = entry.session.created_at.unwrap_or(Timestamp(0));
+    reader_of(entry.source()).read(&entry.located(), None, &mut |foreign| {
+        is_past |= window.before.as_ref().is_some_and(|before| before.as_str() == foreign.id);
+        if is_past {
+            return;
+        }
+        let turn = core_turn(&foreign, at).turn;
+        at = turn.ended_at;
+        turns.push_back(Arc::new(turn));
+        if turns.len() > window.turns {
+            turns.pop_front();
+            older = true;
+        }
+    })?;
+    let mut session = session(entry);
+    if let Some(chat) = session.chats.first_mut() {
+        chat.turns = turns.into();
+        chat.has_older_turns = older;
+    }
+    Ok(session)
+}
+
+fn about(entry: &Entry) -> About {
+    let session = &entry.session;
+    let state = match session.state {
+        SessionState::Empty => "empty",
+        SessionState::Complete => "complete",
+        SessionState::Cancelled => "cancelled",
+        SessionState::Failed => "failed",
+        SessionState::Interrupted => "interrupted",
+    };
+    About {
+        source: session.source.name().to_owned(),
+        source_id: session.source_id.clone(),
+        product: entry.product.clone(),
+        path: entry.path.display().to_string(),
+        kept_from: entry.kept_from.as_ref().map(|path| path.display().to_string()),
+        agent: session.agent.clone(),
+        repository: entry.repository.clone(),
+        branch: session.workspace.branch.clone(),
+        turns: session.turns,
+        tools: session.tools.clone(),
+        models: session.models.clone(),
+        input_tokens: session.usage.input_tokens,
+        output_tokens: session.usage.output_tokens,
+        state: state.to_owned(),
+        recovered: session.damage.is_recovered(),
+        bad_places: session.damage.count,
+        listed: entry.listed,
+    }
+}

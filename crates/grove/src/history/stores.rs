@@ -1,0 +1,204 @@
+//! The stores of other tools, and the catalog of what lies in them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use async_trait::async_trait;
+use grove_core::{Session, SessionId};
+use grove_history::catalog::{Catalog, CatalogError, Cursor, Filter, Keep, Progress, Scan};
+use grove_history::{Environment, Platform, Root, locations};
+use grove_host::history::{self, History, Query, Row, Unavailable, Window};
+use grove_host::{Clock, SystemClock};
+use grove_wire::x_grove::history::{ScanReport, ScanResult};
+
+use super::ConfiguredHistory;
+use super::shown;
+use crate::settings::{Settings, environment};
+
+/// The catalog, in the data folder.
+pub(crate) const DATABASE: &str = "history.db";
+/// Copies of what tools were about to delete, in the data folder.
+const KEPT: &str = "history";
+
+/// The folders in which sessions of other tools may lie.
+pub(crate) fn roots(settings: &Settings) -> Vec<Root> {
+    let configured = &settings.history.value;
+    if !configured.enabled {
+        return Vec::new();
+    }
+    let variables = environment();
+    let mut roots = locations(Platform::current(), &own(&variables));
+    for home in &configured.roots {
+        // What a variable says holds for one's own home alone.
+        let home = Environment { home: home.to_string_lossy().into_owned(), ..Environment::default() };
+        roots.extend(
+            locations(Platform::current(), &home).into_iter().filter(|root| root.folder.starts_with(&home.home)),
+        );
+    }
+    roots
+}
+
+fn own(variables: &BTreeMap<String, String>) -> Environment {
+    let variable = |name: &str| variables.get(name).cloned();
+    let home = variable("HOME").or_else(|| variable("USERPROFILE")).unwrap_or_default();
+    Environment::of(home, variable)
+}
+
+/// Other tools' stores as a host shows them. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct ForeignStores(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    catalog: Catalog,
+    roots: Vec<Root>,
+    keeps: bool,
+    copies: PathBuf,
+    state: Mutex<State>,
+}
+
+/// How far looking at them is.
+#[derive(Debug, Default)]
+struct State {
+    shown: ScanResult,
+    /// Something changed while they were looked at: they are looked at once more.
+    is_stale: bool,
+}
+
+impl ForeignStores {
+    /// Opens the catalog in a data folder.
+    pub(crate) fn open(data_dir: &Path, settings: &Settings) -> Result<Self> {
+        let catalog = Catalog::open(&data_dir.join(DATABASE)).context("the catalog of other tools' sessions")?;
+        let ConfiguredHistory { keep, .. } = settings.history.value;
+        let (roots, copies) = (roots(settings), data_dir.join(KEPT));
+        Ok(Self(Arc::new(Inner { catalog, roots, keeps: keep, copies, state: Mutex::default() })))
+    }
+
+    pub(super) fn roots(&self) -> &[Root] {
+        &self.0.roots
+    }
+
+    /// Looks at the stores, beside everything else. Who asks while that is going on has it done once more.
+    pub(super) fn refresh(&self) {
+        let mut state = self.0.state();
+        if state.shown.running {
+            state.is_stale = true;
+            return;
+        }
+        state.shown = ScanResult { running: true, report: state.shown.report.take(), ..ScanResult::default() };
+        drop(state);
+        let inner = self.0.clone();
+        tokio::task::spawn_blocking(move || inner.scan());
+    }
+
+    /// Does what may wait for the disk.
+    async fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Inner) -> Result<T, Unavailable> + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        let inner = self.0.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&inner)).await;
+        asked.unwrap_or_else(|_| Err(Unavailable("the host is stopping".to_owned())))
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is in it is whole after a panic, too.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn scan(&self) {
+        loop {
+            let begun = Instant::now();
+            let keep = Keep { folder: self.copies.clone(), now: self.keeps.then(|| SystemClock.now()) };
+            let scan = Scan { roots: self.roots.clone(), keep: Some(keep) };
+            let result = self.catalog.scan(&scan, &mut |progress: Progress| {
+                let mut state = self.state();
+                (state.shown.read, state.shown.of) = (progress.read, progress.of);
+            });
+            let mut state = self.state();
+            match result {
+                Ok(report) => {
+                    let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    state.shown.error = None;
+                    state.shown.report = Some(told(report, milliseconds));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "other tools' sessions are not looked at");
+                    state.shown.error = Some(error.to_string());
+                }
+            }
+            if !std::mem::take(&mut state.is_stale) {
+                state.shown.running = false;
+                return;
+            }
+        }
+    }
+}
+
+fn told(report: grove_history::catalog::ScanReport, milliseconds: u64) -> ScanReport {
+    let mut problems = report.problems;
+    if report.untold_problems > 0 {
+        problems.push(format!("and {} more", report.untold_problems));
+    }
+    ScanReport {
+        sessions: report.sessions,
+        read: report.read,
+        continued: report.continued,
+        removed: report.removed,
+        gone: report.gone,
+        copied: report.copied,
+        moved: report.moved,
+        recovered: report.recovered,
+        milliseconds,
+        problems,
+    }
+}
+
+fn unavailable(error: CatalogError) -> Unavailable {
+    Unavailable(error.to_string())
+}
+
+#[async_trait]
+impl History for ForeignStores {
+    async fn list(&self, query: Query) -> Result<Vec<Row>, Unavailable> {
+        self.ask(move |inner| {
+            let Query { source, repository, since, text, after, limit } = query;
+            let filter = Filter { source, repository, since, text };
+            let after = after.map(|(modified_at, id)| Cursor { modified_at, id: id.to_string() });
+            let page = inner.catalog.list(&filter, after.as_ref(), limit).map_err(unavailable)?;
+            Ok(page.entries.iter().map(shown::row).collect())
+        })
+        .await
+    }
+
+    async fn find(&self, id: &SessionId) -> Result<Option<Row>, Unavailable> {
+        let id = id.clone();
+        self.ask(move |inner| {
+            let found = inner.catalog.named(id.as_str()).map_err(unavailable)?;
+            Ok(found.map(|entry| shown::row(&entry)))
+        })
+        .await
+    }
+
+    async fn open(&self, id: &SessionId, window: Window) -> Result<Option<Session>, Unavailable> {
+        let id = id.clone();
+        self.ask(move |inner| {
+            let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
+            shown::open(&entry, &window).map(Some).map_err(|error| Unavailable(error.to_string()))
+        })
+        .await
+    }
+
+    fn scan(&self, scan: history::Scan) -> ScanResult {
+        match scan {
+            history::Scan::Start => self.refresh(),
+            history::Scan::Look => {}
+        }
+        self.0.state().shown.clone()
+    }
+}

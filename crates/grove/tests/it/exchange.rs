@@ -1,0 +1,151 @@
+//! `grove export` and `grove import`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Host, Place, Ran};
+
+const ID: &str = "0b5d6a3e-5a4c-4c57-9d55-3c8d4d0f6a11";
+
+fn json_of(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+/// A session with two turns, a call, a plan and a file.
+fn begin(place: &Place) -> String {
+    let tool = json!({"name": "bash", "input": "{\"command\":\"ls\"}", "output": "a.txt"});
+    let script = format!("script:{}", json!([{"say": "I look."}, {"tool": tool}, {"say": "There is one."}]));
+    let ran = place.run(&["run", "--yes", &script]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let id = ran.stderr.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned();
+    let script = format!("script:{}", json!([{"say": "The second."}]));
+    assert_eq!(place.run(&["send", "--wait", &id, &script]).code, Some(0));
+    let plan = place.write("plan.md", "# Plan\n");
+    assert_eq!(place.run(&["plan", &id, "--set", plan.to_str().unwrap()]).code, Some(0));
+    let file = place.write("notes.bin", [0_u8, 255, 10]);
+    assert_eq!(place.run(&["files", &id, "put", file.to_str().unwrap(), "a/notes.bin"]).code, Some(0));
+    id
+}
+
+fn rows(place: &Place, id: &str) -> Vec<(String, String)> {
+    let tree = json_of(&place.run(&["tree", id, "--json"]));
+    let rows = tree["rows"].as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["kind"] == "message");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    rows.map(|row| (text(&row["role"]), text(&row["text"]))).collect()
+}
+
+fn events(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("events.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_session_is_written_for_the_copilot_cli_and_taken_in_again() {
+    let place = Place::new();
+    let host = place.serve(&[]);
+    let id = begin(&place);
+    let out = place.path("out");
+    let args = ["export", &id, "--format", "copilot-cli", "--out", out.to_str().unwrap()];
+    let exported = json_of(&place.run(&[args.as_slice(), &["--json"]].concat()));
+    assert_eq!(
+        (&exported["id"], &exported["turns"], &exported["format"]),
+        (&json!(id), &json!(2), &json!("copilot-cli"))
+    );
+    let folder = out.join(&id);
+    assert_eq!(exported["path"], folder.to_str().unwrap());
+    let kinds: Vec<String> = events(&folder).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect();
+    let turn = |kinds: &[&str]| {
+        let begin = ["user.message", "assistant.turn_start"].iter();
+        begin.chain(kinds).chain(&["assistant.turn_end"]).map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let call = ["assistant.message", "tool.execution_start", "tool.execution_complete", "assistant.message"];
+    let expected = [vec!["session.start".to_owned()], turn(&call), turn(&["assistant.message"])].concat();
+    assert_eq!(kinds, expected);
+    assert_eq!(std::fs::read_to_string(folder.join("plan.md")).unwrap(), "# Plan\n");
+    assert_eq!(std::fs::read(folder.join("files/a/notes.bin")).unwrap(), [0, 255, 10]);
+    assert!(std::fs::read_to_string(folder.join("workspace.yaml")).unwrap().contains(&format!("id: {id}\n")));
+    let left: Vec<_> = std::fs::read_dir(&out).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing is left beside it");
+
+    // What is there is not touched.
+    let again = place.run(&args);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stderr.contains("is there already: remove it"), "{again:?}");
+
+    // It is here already, under its id.
+    let twice = place.run(&["import", folder.to_str().unwrap()]);
+    assert_eq!(twice.code, Some(1), "{twice:?}");
+    assert!(twice.stderr.contains("already"), "{twice:?}");
+    let imported = json_of(&place.run(&["import", "--new-id", "--json", folder.to_str().unwrap()]));
+    assert_eq!((&imported["turns"], &imported["warnings"]), (&json!(2), &json!([])));
+    let back = imported["session"].as_str().unwrap();
+    assert_eq!(rows(&place, back), rows(&place, &id));
+    // So is a session's folder of a host.
+    let own = place.data().join("session-state").join(&id);
+    let imported = json_of(&place.run(&["import", "--new-id", "--json", own.to_str().unwrap()]));
+    assert_eq!(imported["warnings"], json!([]));
+    assert_eq!(rows(&place, imported["session"].as_str().unwrap()), rows(&place, &id));
+    let got = place.grove(&["files", back, "get", "a/notes.bin", "--data-dir"]).arg(place.data()).output().unwrap();
+    assert_eq!(got.stdout, [0, 255, 10]);
+    host.stop();
+}
+
+#[test]
+fn sessions_are_taken_in_as_far_as_they_can_be_and_it_is_said_what_is_missing() {
+    let place = Place::new();
+    let host = place.serve(&[]);
+    let event = |kind: &str, data: Value| json!({"type": kind, "data": data, "id": kind, "timestamp": "2026-01-01T00:00:00.000Z", "parentId": null});
+    let lines = [
+        event("session.start", json!({"sessionId": ID, "version": 1, "producer": "x"})).to_string(),
+        event("user.message", json!({"content": "hello"})).to_string(),
+        "{\"type\":\"assist".to_owned(),
+        event("assistant.message", json!({"messageId": "m", "content": "good day", "toolRequests": []})).to_string(),
+        event("assistant.turn_end", json!({"turnId": "0"})).to_string(),
+    ];
+    place.write(&format!("state/{ID}/events.jsonl"), format!("{}\n", lines.join("\n")));
+    let good = place.path(&format!("state/{ID}"));
+    let bad = place.write("words.txt", "just words\n");
+    let ran = place.run(&["import", bad.to_str().unwrap(), good.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("words.txt: ") && ran.stderr.contains("is no session"), "{ran:?}");
+    assert!(ran.stderr.contains("line 3: "), "{ran:?}");
+    assert_eq!(ran.stdout, format!("{ID}  1 turn  hello\n"));
+    assert_eq!(
+        rows(&place, ID),
+        [("user".to_owned(), "hello".to_owned()), ("assistant".to_owned(), "good day".to_owned())]
+    );
+
+    // It goes on, also in another host.
+    let script = format!("script:{}", json!([{"say": "More."}]));
+    assert_eq!(place.run(&["send", "--wait", ID, &script]).code, Some(0));
+    host.stop();
+    let host: Host = place.serve(&[]);
+    let texts: Vec<String> = rows(&place, ID).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts.len(), 4, "{texts:?}");
+    assert!(texts[1] == "good day" && texts[3] == "More.", "{texts:?}");
+    host.stop();
+}
+
+#[test]
+fn a_log_of_pi_is_taken_in_and_goes_on() {
+    let place = Place::new();
+    let host = place.serve(&[]);
+    let lines = [
+        json!({"type": "session", "id": "from-pi", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/"}),
+        json!({"type": "message", "timestamp": "2026-01-01T00:00:01.000Z", "message": {"role": "user", "content": "one"}}),
+        json!({"type": "message", "timestamp": "2026-01-01T00:00:02.000Z",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": "1"}], "stopReason": "stop"}}),
+    ];
+    let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let log = place.write("old.jsonl", log);
+    // Either protocol has it.
+    assert_eq!(place.run(&["import", "--protocol", "v1", log.to_str().unwrap()]).stdout, "from-pi\n");
+    let script = format!("script:{}", json!([{"say": "2"}]));
+    assert_eq!(place.run(&["send", "--wait", "from-pi", &script]).code, Some(0));
+    let texts: Vec<String> = rows(&place, "from-pi").into_iter().map(|(_, text)| text).collect();
+    assert_eq!((texts.len(), texts[1].as_str(), texts[3].as_str()), (4, "1", "2"), "{texts:?}");
+    host.stop();
+}

@@ -1,0 +1,120 @@
+// A client of the SDK that brings its own storage: Grove's disk has nothing of its sessions.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { test } from "node:test";
+import { approveAll } from "@github/copilot-sdk";
+import { connect, contents, folder, GROVE, host, script, Shelf, storage, surroundings, until } from "./support.mjs";
+
+const bring = (shelf) => ({ onPermissionRequest: approveAll, createSessionFsProvider: shelf.provider });
+const said = (list) => list.filter((event) => event.type === "assistant.message").map((event) => event.data.content);
+
+test("a session lies with its client: log, manifest, plan, checkpoints, large output", async (t) => {
+    const home = await folder(t);
+    const at = await host(t, home);
+    const shelf = new Shelf();
+    const client = await connect(t, at, { sessionFs: storage });
+    const session = await client.createSession({ model: "scripted", ...bring(shelf) });
+    const id = session.sessionId;
+    assert.equal(session.workspacePath, "/state");
+    const output = "gigantic-".repeat(12_000).slice(0, 100_000);
+    const tool = { name: "shell", input: "ls", output, permission: "shell" };
+    await session.sendAndWait({ prompt: script([{ title: "quokka" }, { say: "wombat says hello" }, { tool }]) });
+    assert.match(shelf.text(id, "/state/events.jsonl"), /wombat says hello/, "idle means durable");
+    assert.match(shelf.text(id, "/state/workspace.yaml"), /^id:/m);
+
+    await session.rpc.plan.update({ content: "# Test Plan" });
+    assert.equal(shelf.text(id, "/state/plan.md"), "# Test Plan");
+    assert.equal((await session.rpc.plan.read()).content, "# Test Plan");
+
+    assert.doesNotMatch(shelf.text(id, "/state/events.jsonl"), /checkpointNumber/);
+    const compacted = await session.rpc.history.compact({});
+    assert.equal(compacted.success, true);
+    await until("the log tells of the checkpoint", () => /checkpointNumber/.test(shelf.text(id, "/state/events.jsonl")));
+    const checkpoint = [...shelf.files(id).files.keys()].find((name) => /\/state\/checkpoints\/001-/.test(name));
+    assert.ok(checkpoint, "a summary lies among the checkpoints");
+
+    await session.disconnect();
+    await client.stop();
+    await at.stop();
+    const disk = await contents(join(home, "data"));
+    for (const word of ["wombat", "quokka", "gigantic", "Test Plan", "/state", "/proj"]) {
+        assert.ok(!disk.includes(word), `the host's disk has ${word}`);
+    }
+    assert.ok(disk.includes(id), "but it knows the session's id");
+
+    const again = await connect(t, await host(t, home), { sessionFs: storage });
+    assert.ok((await again.listSessions()).some((row) => row.sessionId === id));
+    assert.equal(await again.getLastSessionId(), id);
+    const resumed = await again.resumeSession(id, bring(shelf));
+    assert.deepEqual(said(await resumed.getEvents()), ["wombat says hello"]);
+    await resumed.sendAndWait({ prompt: script([{ say: "and again" }]) });
+    assert.deepEqual(said(await resumed.getEvents()), ["wombat says hello", "and again"]);
+});
+
+test("sessions of other clients are not touched, and a session without a folder takes the storage's", async (t) => {
+    const home = await folder(t);
+    const client = await connect(t, await host(t, home), { sessionFs: storage });
+    const shelf = new Shelf();
+    const session = await client.createSession({ model: "scripted", ...bring(shelf) });
+    await promisify(execFile)(GROVE, ["run", "--yes", script([{ say: "at home" }])], { env: surroundings(home) });
+    const stored = async () => (await contents(join(home, "data", "session-state"))).includes("at home");
+    await until("it lies where the host's sessions lie", stored);
+    const rows = await client.listSessions();
+    assert.deepEqual(rows.map((row) => row.sessionId), [session.sessionId], "and they are nobody's business here");
+    assert.match(shelf.text(session.sessionId, "/state/workspace.yaml"), /^cwd: .*\/proj/m);
+});
+
+test("output that is too large lies in the client's temporary folder, word for word", async (t) => {
+    const client = await connect(t, await host(t, await folder(t)), { sessionFs: storage });
+    const shelf = new Shelf();
+    const output = "x".repeat(100_000);
+    const session = await client.createSession({
+        model: "scripted",
+        ...bring(shelf),
+        tools: [{ name: "big", description: "", parameters: { type: "object" }, handler: async () => output }],
+    });
+    await session.sendAndWait({ prompt: script([{ clientTool: { name: "big" } }, { say: "ok" }]) });
+    const spilled = [...shelf.files(session.sessionId).files].find(([name]) => name.startsWith("/state/temp/"));
+    assert.equal(spilled?.[1], output);
+});
+
+test("a fork is written under its own id when it is resumed", async (t) => {
+    const client = await connect(t, await host(t, await folder(t)), { sessionFs: storage });
+    const shelf = new Shelf();
+    const session = await client.createSession({ model: "scripted", ...bring(shelf) });
+    await session.sendAndWait({ prompt: script([{ say: "first" }]) });
+    await session.rpc.plan.update({ content: "the plan" });
+    await session.sendAndWait({ prompt: script([{ say: "second" }]) });
+    const whole = await client.rpc.sessions.fork({ sessionId: session.sessionId });
+    assert.equal(shelf.sessions.has(whole.sessionId), false, "a record until it is resumed");
+    const fork = await client.resumeSession(whole.sessionId, bring(shelf));
+    assert.deepEqual(said(await fork.getEvents()), ["first", "second"]);
+    assert.match(shelf.text(whole.sessionId, "/state/events.jsonl"), /second/);
+    assert.equal(shelf.text(whole.sessionId, "/state/plan.md"), "the plan");
+
+    const boundary = (await session.getEvents()).filter((event) => event.type === "user.message")[1];
+    const half = await client.rpc.sessions.fork({ sessionId: session.sessionId, toEventId: boundary.id });
+    const cut = await client.resumeSession(half.sessionId, bring(shelf));
+    assert.deepEqual(said(await cut.getEvents()), ["first"]);
+    assert.doesNotMatch(shelf.text(half.sessionId, "/state/events.jsonl"), /second/);
+
+    await client.deleteSession(whole.sessionId);
+    assert.ok(!(await client.listSessions()).some((row) => row.sessionId === whole.sessionId));
+    assert.equal(shelf.text(whole.sessionId, "/state/events.jsonl"), undefined);
+});
+
+test("one client alone brings the storage, and before there are sessions", async (t) => {
+    const at = await host(t, await folder(t));
+    await connect(t, at, { sessionFs: storage });
+    await assert.rejects(connect(t, at, { sessionFs: storage }), /Another client is already/);
+
+    const late = await host(t, await folder(t));
+    const plain = await connect(t, late);
+    await plain.createSession({ model: "scripted", onPermissionRequest: approveAll });
+    await assert.rejects(connect(t, late, { sessionFs: storage }), /while sessions are active/);
+    const relative = { ...storage, initialCwd: "rel" };
+    await assert.rejects(connect(t, await host(t, await folder(t)), { sessionFs: relative }), /absolute/);
+});

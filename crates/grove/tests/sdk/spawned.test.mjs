@@ -1,0 +1,86 @@
+// The SDK starts Grove by itself, as it does its own CLI.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { test } from "node:test";
+import { approveAll, CopilotClient, RuntimeConnection } from "@github/copilot-sdk";
+import { finally_, folder, GROVE, script, Shelf, storage, surroundings } from "./support.mjs";
+
+const run = promisify(execFile);
+
+async function spawned(t, home, connection, options = {}) {
+    const client = new CopilotClient({ connection, env: surroundings(home), useLoggedInUser: false, ...options });
+    finally_(t, async () => {
+        await client.stop();
+    });
+    await client.start();
+    return client;
+}
+
+/** A home whose host, which outlives the SDK's program, ends with the test. */
+async function home(t) {
+    const path = await folder(t);
+    finally_(t, () => run(GROVE, ["stop"], { env: surroundings(path) }).catch(() => {}));
+    return path;
+}
+
+for (const [how, connection] of [
+    ["stdio", RuntimeConnection.forStdio({ path: GROVE, args: ["copilot"] })],
+    ["tcp", RuntimeConnection.forTcp({ path: GROVE, args: ["copilot"] })],
+    ["stdio, without a word of its own", RuntimeConnection.forStdio({ path: GROVE })],
+]) {
+    test(`a program that the SDK starts is the host's (${how})`, async (t) => {
+        const at = await home(t);
+        const client = await spawned(t, at, connection);
+        const session = await client.createSession({ model: "scripted", streaming: true, onPermissionRequest: approveAll });
+        const last = await session.sendAndWait({ prompt: script([{ say: "hello there", chunks: 2 }]) });
+        assert.equal(last.data.content, "hello there");
+        await session.disconnect();
+        await client.stop();
+        // The session is the host's: others see it, and so does the next program.
+        const { stdout } = await run(GROVE, ["ls", "--json"], { env: surroundings(at) });
+        assert.ok(stdout.includes(session.sessionId));
+        const again = await spawned(t, at, connection);
+        const resumed = await again.resumeSession(session.sessionId, { onPermissionRequest: approveAll });
+        assert.ok((await resumed.getEvents()).some((event) => event.data.content === "hello there"));
+    });
+}
+
+test("a program that brings its storage finds its sessions there the next time", async (t) => {
+    const at = await home(t);
+    const shelf = new Shelf();
+    const connection = RuntimeConnection.forStdio({ path: GROVE, args: ["copilot"] });
+    const bring = { onPermissionRequest: approveAll, createSessionFsProvider: shelf.provider };
+    const client = await spawned(t, at, connection, { sessionFs: storage });
+    const session = await client.createSession({ model: "scripted", ...bring });
+    await session.sendAndWait({ prompt: script([{ say: "kept elsewhere" }]) });
+    await client.stop();
+    const again = await spawned(t, at, connection, { sessionFs: storage });
+    const resumed = await again.resumeSession(session.sessionId, bring);
+    assert.ok((await resumed.getEvents()).some((event) => event.data.content === "kept elsewhere"));
+});
+
+test("temporary files go with the host, unless COPILOT_KEEP_TEMP_FILES keeps them", async (t) => {
+    for (const [keep, left] of [
+        ["false", 0],
+        ["true", 1],
+    ]) {
+        const at = await home(t);
+        const temp = join(at, "temp");
+        await mkdir(temp);
+        const env = { ...surroundings(at), TMPDIR: temp, COPILOT_KEEP_TEMP_FILES: keep };
+        const client = await spawned(t, at, RuntimeConnection.forStdio({ path: GROVE, args: ["copilot"] }), { env });
+        const handler = async () => "x".repeat(100_000);
+        const big = { name: "big", description: "", parameters: { type: "object" }, handler };
+        const session = await client.createSession({ model: "scripted", tools: [big], onPermissionRequest: approveAll });
+        await session.sendAndWait({ prompt: script([{ clientTool: { name: "big" } }]) });
+        const files = async () => (await readdir(temp, { recursive: true })).filter((name) => name.endsWith(".txt"));
+        assert.equal((await files()).length, 1);
+        await client.stop();
+        await run(GROVE, ["stop"], { env });
+        assert.equal((await files()).length, left, `COPILOT_KEEP_TEMP_FILES=${keep}`);
+    }
+});

@@ -1,0 +1,130 @@
+//! The bodies of what other tools left on the machine.
+
+use std::path::Path;
+
+use grove_core::Timestamp;
+use grove_history::vscode::editing::{self, Moment};
+use grove_history::vscode::{index, place_of_uri, read_flat, read_log, workspace_of};
+use grove_history::{Bookmark, ForeignTurn, Reading, blocks, claude, codex, copilot_cli, core_turn, gemini, path, pi};
+
+/// A turn that was read can be shown and written, whatever it was made of.
+fn usable(turns: &[ForeignTurn]) {
+    for turn in turns {
+        assert!(!turn.id.is_empty());
+        assert_eq!(core_turn(turn, Timestamp(0)).turn.message.text, turn.message.text);
+        serde_json::to_string(turn).expect("a turn is written");
+    }
+}
+
+/// Any bytes as a flat session of VS Code: every turn is counted, and what is damaged is told.
+pub fn vscode_flat(data: &[u8]) {
+    let mut turns = Vec::new();
+    let session = read_flat(data, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
+    assert_eq!(session.turns as usize, turns.len());
+    assert!(session.damage.places.len() as u64 <= session.damage.count);
+    usable(&turns);
+}
+
+/// Any bytes as a mutation log of VS Code. A log that is cut after a whole line, and goes on, is the same log.
+pub fn vscode_log(data: &[u8]) {
+    let mut turns = Vec::new();
+    let session = read_log(data, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
+    assert_eq!(session.turns as usize, turns.len());
+    usable(&turns);
+    let mut again = Vec::new();
+    read_log(&[data, b"\n\n"].concat(), "s", &mut |turn| again.push(turn)).expect("bytes are read");
+    assert_eq!(again, turns, "empty lines say nothing");
+}
+
+/// How a log is read that only grows: from its beginning, or from a bookmark.
+type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(ForeignTurn)) -> std::io::Result<Reading>;
+
+/// Reading on from the bookmark of any beginning gives what reading anew gives. The first byte says where it is cut.
+fn grows(data: &[u8], read_log: ReadLog) {
+    let Some((cut, log)) = data.split_first() else { return };
+    let read = |bytes: &[u8], from| {
+        let mut turns = Vec::new();
+        let reading = read_log(bytes, "s", from, &mut |turn| turns.push(turn)).expect("bytes are read");
+        (reading, turns)
+    };
+    let (whole, all) = read(log, None);
+    assert_eq!(whole.session.turns as usize, all.len());
+    assert!(path(&all).len() <= all.len());
+    usable(&all);
+    let cut = log.len() * usize::from(*cut) / 256;
+    let (begun, mut turns) = read(&log[..cut], None);
+    let Some(bookmark) = begun.bookmark else { return };
+    turns.truncate(bookmark.turns as usize);
+    let (ended, more) = read(log, Some(&bookmark));
+    turns.extend(more);
+    // Numbers with a fraction may change in their last digit on their way through a bookmark; turns do not take it.
+    assert_eq!(turns, all);
+    assert_eq!((ended.session.turns, ended.session.tools), (whole.session.turns, whole.session.tools));
+}
+
+/// Any bytes as a log of the Copilot CLI.
+pub fn copilot_events(data: &[u8]) {
+    grows(data, copilot_cli::read_log);
+}
+
+/// Any bytes as a session of Claude Code.
+pub fn claude_log(data: &[u8]) {
+    grows(data, claude::read_log);
+}
+
+/// Any bytes as a rollout of Codex.
+pub fn codex_rollout(data: &[u8]) {
+    grows(data, codex::read_log);
+}
+
+/// Any bytes as a session of pi.
+pub fn pi_log(data: &[u8]) {
+    grows(data, pi::read_log);
+}
+
+/// Any bytes as a session of the Gemini CLI. Empty lines behind it say nothing.
+pub fn gemini_log(data: &[u8]) {
+    let read = |bytes: &[u8]| {
+        let mut turns = Vec::new();
+        let session = gemini::read_log(bytes, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
+        (session, turns)
+    };
+    let (session, turns) = read(data);
+    assert_eq!(session.turns as usize, turns.len());
+    usable(&turns);
+    assert_eq!(read(&[data, b"\n\n"].concat()).1, turns);
+}
+
+/// Any text as a rendered prompt: its blocks are pieces of it, in their order.
+pub fn prompt_blocks(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut rest = text;
+    for block in blocks(text) {
+        let at = rest.find(&block.text).expect("a block's text stands in the prompt, behind the one before it");
+        rest = &rest[at + block.text.len()..];
+    }
+}
+
+/// Any bytes as an editing session: each of its files is told at each moment, or is not known.
+pub fn editing_state(data: &[u8]) {
+    let Ok(session) = editing::of_json(data, Path::new("/nowhere")) else { return };
+    let request = String::from_utf8_lossy(data).chars().filter(char::is_ascii_alphanumeric).take(2).collect::<String>();
+    for file in session.files().take(20) {
+        for moment in [
+            Moment::Start,
+            Moment::Now,
+            Moment::After { request: request.clone() },
+            Moment::At { request: request.clone(), stop: None },
+        ] {
+            session.text_at(&file.uri, &moment);
+        }
+    }
+}
+
+/// Any text as a URI, as `workspace.json` and as VS Code's index.
+pub fn vscode_small(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    place_of_uri(&text).name();
+    drop(workspace_of(data));
+    index::index_of(&text);
+}
