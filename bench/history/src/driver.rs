@@ -1,0 +1,67 @@
+//! Drives the contestants.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use crate::Options;
+use crate::measure::Figures;
+use crate::peers;
+use crate::report::Report;
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let temporary = tempfile::tempdir()?;
+    let corpora = options.corpora.clone().unwrap_or_else(|| temporary.path().join("corpora"));
+    let usual = corpora.join("usual");
+    generate(&usual, &["--sessions", "2000", "--mb", "300", "--giants", "2", "--giant-mb", "50"])?;
+    let many = corpora.join("many");
+    // How long a list takes depends on how many sessions there are, and not on how long they are.
+    generate(&many, &["--sessions", "20000", "--mb", "200", "--giants", "0"])?;
+
+    let peers = match options.no_peers {
+        true => Vec::new(),
+        false => beside(options, &temporary, &usual).unwrap_or_else(|error| {
+            eprintln!("the peers are left out: {error:#}");
+            Vec::new()
+        }),
+    };
+    let report = Report::new(median(&usual, options.runs)?, median(&many, options.runs)?, peers);
+    match options.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => report.print(),
+    }
+    Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn beside(options: &Options, temporary: &TempDir, home: &Path) -> Result<Vec<peers::Peer>> {
+    let folder = options.peers_dir.clone().unwrap_or_else(|| temporary.path().join("peers"));
+    peers::install(&folder)?;
+    Ok(peers::measure(&folder, home))
+}
+
+fn generate(home: &Path, options: &[&str]) -> Result<()> {
+    if home.join("manifest.json").exists() {
+        return Ok(());
+    }
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("gen_corpus.py");
+    let output = Command::new("python3").arg(script).arg("--root").arg(home).args(options).output();
+    let output = output.context("there is no python3 to generate with")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// The figures of the run whose scan took neither least nor longest.
+fn median(home: &Path, runs: usize) -> Result<Figures> {
+    let program = std::env::current_exe()?;
+    let mut all = Vec::new();
+    for _ in 0..runs.max(1) {
+        let output = Command::new(&program).arg("measure").arg(home).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        all.push(serde_json::from_slice::<Figures>(&output.stdout)?);
+    }
+    all.sort_by(|a, b| a.scan.total_cmp(&b.scan));
+    let middle = all.len() / 2;
+    Ok(all.swap_remove(middle))
+}
