@@ -77,6 +77,22 @@ pub struct Located {
 }
 
 impl Located {
+    /// Where it lies, for the reader of this tool's sessions; another's it cannot read.
+    pub(crate) fn meant_for(&self, reader: Source) -> Result<&PathBuf, HistoryError> {
+        if self.source == reader {
+            return Ok(&self.path);
+        }
+        Err(HistoryError::OtherSource { path: self.path.clone(), wanted: self.source })
+    }
+
+    /// For readers that give no bookmark: one that somebody brings all the same is an error.
+    pub(crate) fn without_bookmark(&self, from: Option<&Bookmark>) -> Result<(), HistoryError> {
+        match from {
+            None => Ok(()),
+            Some(_) => Err(HistoryError::malformed(&self.path, "its bookmark: sessions of this kind have none")),
+        }
+    }
+
     /// A session that is at hand as bytes and lies nowhere.
     pub fn nowhere(source: Source, id: impl Into<String>) -> Self {
         Self {

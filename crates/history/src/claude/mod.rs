@@ -45,10 +45,7 @@ impl Reader for Claude {
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        let path = &located.path;
-        if located.source != Source::Claude {
-            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
-        }
+        let path = located.meant_for(Source::Claude)?;
         let (file, _) = files::open(path)?;
         let begin = |known| begin(known, &located.id, &Beside::of(path));
         let read = growing::read(growing::of_file(&file), begin, from, turns);

@@ -46,10 +46,7 @@ impl Reader for Codex {
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        let path = &located.path;
-        if located.source != Source::Codex {
-            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
-        }
+        let path = located.meant_for(Source::Codex)?;
         let (file, _) = files::open(path)?;
         let name = path.file_name().and_then(|name| name.to_str()).and_then(find::rollout);
         let (id, is_packed) = name.unwrap_or((&located.id, false));

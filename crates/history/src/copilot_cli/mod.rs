@@ -47,10 +47,7 @@ impl Reader for CopilotCli {
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        let path = &located.path;
-        if located.source != Source::CopilotCli {
-            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
-        }
+        let path = located.meant_for(Source::CopilotCli)?;
         let (mut file, _) = files::open(path)?;
         let (offset, known) = match from {
             None => (0, Known::new(&located.id)),

@@ -88,13 +88,8 @@ impl Reader for Gemini {
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        let path = &located.path;
-        if located.source != Source::Gemini {
-            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
-        }
-        if from.is_some() {
-            return Err(HistoryError::malformed(path, "its bookmark: sessions of this kind have none"));
-        }
+        let path = located.meant_for(Source::Gemini)?;
+        located.without_bookmark(from)?;
         let (file, _) = files::open(path)?;
         let source = BufReader::with_capacity(BUFFER, file);
         let read = read_session(source, &located.id, |id| children_of(path, id), turns);

@@ -96,13 +96,8 @@ impl Reader for OpenCode {
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        let path = &located.path;
-        if located.source != Source::OpenCode {
-            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
-        }
-        if from.is_some() {
-            return Err(HistoryError::malformed(path, "its bookmark: sessions of this kind have none"));
-        }
+        let path = located.meant_for(Source::OpenCode)?;
+        located.without_bookmark(from)?;
         let session = if path.extension().is_some_and(|extension| extension == "db") {
             Database::copy(path)?.read(&located.id, turns)?
         } else {

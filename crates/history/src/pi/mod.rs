@@ -78,10 +78,7 @@ impl Reader for Pi {
         from: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        let path = &located.path;
-        if located.source != Source::Pi {
-            return Err(HistoryError::OtherSource { path: path.clone(), wanted: located.source });
-        }
+        let path = located.meant_for(Source::Pi)?;
         let (file, _) = files::open(path)?;
         let product = if located.product.is_empty() { "pi" } else { &located.product };
         let begin = |known| begin(known, &located.id, product);

@@ -63,10 +63,7 @@ impl Reader for VsCode {
         _: Option<&Bookmark>,
         turns: &mut dyn FnMut(ForeignTurn),
     ) -> Result<Reading, HistoryError> {
-        if located.source != Source::VsCode {
-            return Err(HistoryError::OtherSource { path: located.path.clone(), wanted: located.source });
-        }
-        let (file, _) = files::open(&located.path)?;
+        let (file, _) = files::open(located.meant_for(Source::VsCode)?)?;
         let mut assembly = Assembly::new(&located.id);
         let source = BufReader::with_capacity(BUFFER, file);
         let is_log = located.path.extension().is_some_and(|extension| extension == "jsonl");
