@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod grouping;
 mod ids;
+pub mod management;
 mod memory;
 pub mod metadata;
 mod observed;
@@ -12,6 +14,7 @@ pub mod session;
 mod subscription;
 
 pub use ids::{BadId, BrowseActionId, Icon, Markdown, ProviderId, SessionId, SessionTypeId, Uri};
+pub use management::{Management, ManagementError};
 pub use memory::{
     InMemory, LastChat, MAX_LAST_CHATS, MAX_TRUST_ANSWERS, Memory, MemoryError, Remember, Remembered, Trust,
 };

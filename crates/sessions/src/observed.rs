@@ -14,9 +14,11 @@ use crate::session::SessionState;
 pub struct Observed<T, S = SessionState> {
     source: watch::Receiver<Arc<S>>,
     /// `None` where what the property belongs to is gone: then it stays what it was.
-    project: Box<dyn Fn(&S) -> Option<T> + Send + Sync>,
+    project: Project<S, T>,
     last: T,
 }
+
+type Project<S, T> = Box<dyn Fn(&S) -> Option<T> + Send + Sync>;
 
 impl<T: PartialEq + Clone, S> Observed<T, S> {
     pub(crate) fn new(source: watch::Receiver<Arc<S>>, project: impl Fn(&S) -> T + Send + Sync + 'static) -> Self {

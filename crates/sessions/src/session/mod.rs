@@ -1,6 +1,6 @@
 //! The facade of a session: all that a list or a view needs, whichever provider it comes from.
 //!
-//! A provider makes a session with [`Session::new`] and keeps the [`SessionSource`], through which alone it changes. Everybody
+//! A provider makes a [`SessionSource`] and keeps it: through it alone the session changes. Everybody
 //! else has the [`Session`], which is cheap to clone, reads the newest state, and never reaches back to anything.
 
 mod chat;
@@ -55,12 +55,6 @@ pub struct SessionSource {
 }
 
 impl Session {
-    /// A session and its provider's end of it.
-    pub fn new(identity: SessionIdentity, state: SessionState) -> SessionSource {
-        let (sender, receiver) = watch::channel(Arc::new(state));
-        SessionSource { session: Self { identity: Arc::new(identity), state: receiver }, state: sender }
-    }
-
     /// Its id, unique over all providers.
     pub fn id(&self) -> &SessionId {
         &self.identity.id
@@ -241,6 +235,12 @@ impl fmt::Debug for Session {
 }
 
 impl SessionSource {
+    /// A new session's.
+    pub fn new(identity: SessionIdentity, state: SessionState) -> Self {
+        let (sender, receiver) = watch::channel(Arc::new(state));
+        Self { session: Session { identity: Arc::new(identity), state: receiver }, state: sender }
+    }
+
     /// The session, for everybody else.
     pub fn session(&self) -> Session {
         self.session.clone()
