@@ -207,7 +207,11 @@ impl Shared {
     fn current(&self) -> MutexGuard<'_, Inner> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.registry.entries().borrow().clone();
-        for event in inner.aggregate.catch_up(&entries) {
+        let told = inner.aggregate.catch_up(&entries);
+        for session in &told.dropped {
+            inner.selection.dropped(session);
+        }
+        for event in told.events {
             inner.selection.follow(&event);
             if let SessionsEvent::Replaced(replaced) = &event {
                 let (from, to) = (replaced.from.id().clone(), replaced.to.id().clone());
