@@ -93,11 +93,14 @@ async fn a_message_goes_to_a_chat_that_is_there() {
     source.update_chat(&hidden, |chat| chat.interactivity = Interactivity::Hidden);
     let session = source.session();
     let (management, _driver, _handles) = manage([a.clone()]);
+    management.open_session(session.resource()).unwrap();
     let (_, mut events) = management.subscribe();
     management.send_request(session.id(), &second, SendOptions::new("on"), &NobodyToAsk).await.unwrap();
     assert_eq!(session.chat(&second).unwrap().status(), SessionStatus::InProgress);
     let sent = SessionsEvent::Sent { session: session.clone(), chat: second, is_new_session: false };
     assert_eq!(all(&mut events), [sent]);
+    let active = management.active_session().unwrap().active_chat();
+    assert_eq!(active.resource(), session.main_chat().resource(), "the chat that is looked at stays");
     let refused = management.send_request(session.id(), &hidden, SendOptions::new("on"), &NobodyToAsk).await;
     assert!(matches!(refused, Err(ManagementError::UnknownChat { .. })));
 }

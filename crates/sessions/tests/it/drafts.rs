@@ -7,6 +7,7 @@ use grove_sessions::management::{Management, ManagementError, NewSession, Nobody
 use grove_sessions::provider::SendOptions;
 use grove_sessions::session::{SessionStatus, Workspace};
 use grove_sessions::{Notice, Session};
+use tokio::sync::Notify;
 
 use crate::provider::{TestProvider, ids, manage};
 
@@ -138,6 +139,19 @@ async fn a_draft_that_could_not_be_sent_can_be_sent_again() {
 }
 
 #[tokio::test]
+async fn a_draft_whose_sender_went_away_can_be_sent_again() {
+    let a = Arc::new(TestProvider { gate_first: Some(Arc::new(Notify::new())), ..TestProvider::new("a") });
+    let (management, _driver, _handles) = manage([a.clone()]);
+    let new = create(&management, &a).await.unwrap();
+    tokio::select! {
+        biased;
+        _ = send(&management, &new, "go") => panic!("nobody lets it through"),
+        () = tokio::task::yield_now() => {}
+    }
+    assert_eq!(management.new_session().as_ref(), Some(&new));
+}
+
+#[tokio::test]
 async fn the_type_can_be_changed_until_the_first_message() {
     let a = Arc::new(TestProvider::new("a"));
     a.set_types(&["agent", "other"]);
@@ -175,4 +189,24 @@ async fn a_new_session_in_a_folder_is_the_first_providers_that_fits() {
     let refused = management.create_new_session_in(&"none:///".into(), NewSession::default()).await.unwrap_err();
     assert!(matches!(refused, ManagementError::NobodysFolder(_)), "{refused}");
     assert_eq!(management.new_session(), Some(new), "a refusal leaves the draft");
+}
+
+#[tokio::test]
+async fn a_host_that_goes_away_keeps_its_rows_and_loses_its_types_and_drafts() {
+    let a = Arc::new(TestProvider::new("a"));
+    for name in ["1", "2"] {
+        a.add(name);
+    }
+    let (management, _driver, _handles) = manage([a.clone()]);
+    create(&management, &a).await.unwrap();
+    let (_, mut events) = management.subscribe();
+    a.go_away();
+    assert_eq!(ids(&management.sessions()), ["a:1", "a:2"]);
+    assert_eq!((management.all_session_types(), management.new_session()), (vec![], None));
+    assert_eq!(events.try_next(), Some(Notice::Event(SessionsEvent::Availability(a.id.clone()))));
+    assert_eq!(events.try_next(), Some(Notice::Event(SessionsEvent::SessionTypes)));
+    assert_eq!(events.try_next(), None);
+    a.come_back(&["2", "3"]);
+    assert_eq!(ids(&management.sessions()), ["a:2", "a:3"], "what is gone there is gone here once it was listed");
+    assert_eq!(management.all_session_types().len(), 1);
 }

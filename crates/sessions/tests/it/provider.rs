@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use grove_core::Timestamp;
 use grove_sessions::management::{Driver, Management};
 use grove_sessions::provider::{
-    Announcer, AttachmentKinds, BrowseAction, BrowseOffer, BrowseRequest, Browsed, Environment, ProviderCapabilities,
-    ProviderEvent, ReadState, SendOptions, SessionType, SessionsChange,
+    Announcer, AttachmentKinds, Availability, BrowseAction, BrowseOffer, BrowseRequest, Browsed, Environment,
+    ProviderCapabilities, ProviderEvent, ReadState, SendOptions, SessionType, SessionsChange,
 };
 use grove_sessions::session::{
     ChatDeletion, ChatState, SessionCapabilities, SessionState, SessionStatus, Workspace, first_title,
@@ -35,7 +35,10 @@ pub(crate) struct TestProvider {
     pub(crate) requires_trust: bool,
     /// Sends wait for it once their chat is there.
     pub(crate) gate: Option<Arc<Notify>>,
+    /// Sends wait for it before anything else.
+    pub(crate) gate_first: Option<Arc<Notify>>,
     pub(crate) failing: AtomicBool,
+    pub(crate) availability: Mutex<Availability>,
     pub(crate) announcer: Announcer,
     pub(crate) types: Mutex<Vec<SessionType>>,
     pub(crate) inner: Mutex<Inner>,
@@ -77,7 +80,9 @@ impl TestProvider {
             folders: "file:///".into(),
             requires_trust: false,
             gate: None,
+            gate_first: None,
             failing: AtomicBool::new(false),
+            availability: Mutex::new(Availability::Ready),
             announcer: Announcer::default(),
             types: Mutex::new(vec![session_type("agent")]),
             inner: Mutex::default(),
@@ -202,10 +207,31 @@ impl TestProvider {
         self.inner().drafts.len()
     }
 
-    /// Its host goes away: what was not sent is gone.
     pub(crate) fn lose_drafts(&self) {
         let gone: Vec<_> = self.inner().drafts.drain(..).map(|source| source.session()).collect();
         self.announcer.sessions(SessionsChange::removed(gone));
+    }
+
+    /// Its host goes away: sessions stay listed, what was not sent and the types are gone.
+    pub(crate) fn go_away(&self) {
+        *self.availability.lock().unwrap() = Availability::Away { reason: "no route".into() };
+        self.announcer.availability();
+        self.lose_drafts();
+        self.set_types(&[]);
+    }
+
+    /// Its host is there again, with other sessions than before.
+    pub(crate) fn come_back(&self, sessions: &[&str]) {
+        *self.availability.lock().unwrap() = Availability::Ready;
+        self.announcer.availability();
+        self.set_types(&["agent"]);
+        for gone in self.sessions().iter().filter(|known| !sessions.contains(&known.id().local())) {
+            self.remove(gone.id());
+        }
+        let known: Vec<String> = self.sessions().iter().map(|known| known.id().local().to_owned()).collect();
+        for new in sessions.iter().filter(|new| !known.iter().any(|known| known == *new)) {
+            self.add(new);
+        }
     }
 }
 
@@ -239,6 +265,10 @@ impl SessionsProvider for TestProvider {
 
     fn environment(&self) -> Environment {
         self.environment.clone()
+    }
+
+    fn availability(&self) -> Availability {
+        self.availability.lock().unwrap().clone()
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
@@ -349,6 +379,9 @@ impl SessionsProvider for TestProvider {
 
     async fn send_and_create_chat(&self, session: &SessionId, options: SendOptions) -> Result<Session, ProviderError> {
         let source = self.find(session)?;
+        if let Some(gate) = &self.gate_first {
+            gate.notified().await;
+        }
         if self.refuses_early {
             self.call("try", session)?;
         }

@@ -102,6 +102,32 @@ async fn two_messages_at_once_ask_once() {
     assert_eq!(person.asked(), 1);
 }
 
+/// A person who never answers.
+#[derive(Debug)]
+struct Asleep;
+
+#[async_trait]
+impl AskTrust for Asleep {
+    async fn ask(&self, _: &TrustQuestion) -> Option<Trust> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn who_never_answers_holds_up_nobody_who_sends_elsewhere_or_later() {
+    let (a, b) = (careful("a"), careful("b"));
+    let (in_a, in_b) = (a.add("1").session(), b.add("1").session());
+    let (management, _driver, _handles) = manage([a, b]);
+    let person = Person::who_says(Some(Trust::Trusted));
+    tokio::select! {
+        biased;
+        _ = send(&management, &in_a, &Asleep) => panic!("nobody answered"),
+        sent = send(&management, &in_b, &person) => assert!(sent.is_ok()),
+    }
+    send(&management, &in_a, &person).await.unwrap();
+    assert_eq!(person.asked(), 2);
+}
+
 #[tokio::test]
 async fn the_same_folder_of_another_provider_is_another_folder() {
     let (a, b) = (careful("a"), careful("b"));
