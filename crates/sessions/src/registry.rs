@@ -100,6 +100,10 @@ impl Registry {
         Subscription::new(self.shared.events.subscribe())
     }
 
+    pub(crate) fn snapshot(&self) -> Arc<Vec<Entry>> {
+        self.shared.entries.borrow().clone()
+    }
+
     pub(crate) fn entries(&self) -> watch::Receiver<Arc<Vec<Entry>>> {
         self.shared.entries.subscribe()
     }

@@ -37,10 +37,19 @@ struct Feed {
     places: HashMap<SessionId, u64>,
 }
 
+/// What catching up came to.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// What is told on.
+    pub(super) events: Vec<SessionsEvent>,
+    /// Sessions that were removed and not listed: those that were being made.
+    pub(super) dropped: Vec<SessionId>,
+}
+
 impl Aggregate {
     /// Takes in what happened since it was last called.
-    pub(super) fn catch_up(&mut self, entries: &Arc<Vec<Entry>>) -> Vec<SessionsEvent> {
-        let mut told = Vec::new();
+    pub(super) fn catch_up(&mut self, entries: &Arc<Vec<Entry>>) -> Told {
+        let mut told = Told::default();
         if !Arc::ptr_eq(entries, &self.known) {
             self.follow(entries, &mut told);
         }
@@ -72,7 +81,7 @@ impl Aggregate {
         self.feeds.iter().flat_map(|feed| feed.rows.values()).find(|session| session.state().chat(chat).is_some())
     }
 
-    fn follow(&mut self, entries: &Arc<Vec<Entry>>, told: &mut Vec<SessionsEvent>) {
+    fn follow(&mut self, entries: &Arc<Vec<Entry>>, told: &mut Told) {
         self.known = entries.clone();
         let mut old: HashMap<u64, Feed> = self.feeds.drain(..).map(|feed| (feed.number, feed)).collect();
         let mut new = Vec::new();
@@ -95,17 +104,17 @@ impl Aggregate {
             }
         }
         tell(change, told);
-        told.push(SessionsEvent::SessionTypes);
+        told.events.push(SessionsEvent::SessionTypes);
     }
 
-    fn drain(&mut self, feed: usize, told: &mut Vec<SessionsEvent>) {
+    fn drain(&mut self, feed: usize, told: &mut Told) {
         loop {
             match self.feeds[feed].events.try_recv() {
                 Ok(ProviderEvent::Sessions(change)) => self.change(feed, &change, told),
                 Ok(ProviderEvent::Replaced(replaced)) => self.replace(feed, replaced, told),
-                Ok(ProviderEvent::SessionTypes) => told.push(SessionsEvent::SessionTypes),
+                Ok(ProviderEvent::SessionTypes) => told.events.push(SessionsEvent::SessionTypes),
                 Ok(ProviderEvent::Availability) => {
-                    told.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
+                    told.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
                 }
                 Err(TryRecvError::Lagged(_)) => self.recover(feed, told),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
@@ -115,10 +124,10 @@ impl Aggregate {
 
     /// The provider told more than its channel holds. What is left of it is in the provider's list already, which it
     /// changes before it tells; only what the list does not say is taken from there.
-    fn recover(&mut self, feed: usize, told: &mut Vec<SessionsEvent>) {
+    fn recover(&mut self, feed: usize, told: &mut Told) {
         loop {
             match self.feeds[feed].events.try_recv() {
-                Ok(ProviderEvent::Replaced(replaced)) => told.push(SessionsEvent::Replaced(replaced)),
+                Ok(ProviderEvent::Replaced(replaced)) => told.events.push(SessionsEvent::Replaced(replaced)),
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
@@ -126,15 +135,16 @@ impl Aggregate {
         let mut change = SessionsChange::default();
         self.relist(feed, &mut change);
         tell(change, told);
-        told.push(SessionsEvent::SessionTypes);
-        told.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
+        told.events.push(SessionsEvent::SessionTypes);
+        told.events.push(SessionsEvent::Availability(self.feeds[feed].provider.id().clone()));
     }
 
     /// Makes the rows those of the provider's list, and says what that changed.
     fn relist(&mut self, feed: usize, change: &mut SessionsChange) {
         let listed = self.feeds[feed].provider.sessions();
-        let ids: HashSet<SessionId> = listed.iter().map(|session| session.id().clone()).collect();
-        let gone: Vec<SessionId> = self.feeds[feed].places.keys().filter(|id| !ids.contains(*id)).cloned().collect();
+        let ids: HashSet<&SessionId> = listed.iter().map(Session::id).collect();
+        let rows = self.feeds[feed].rows.values().map(Session::id);
+        let gone: Vec<SessionId> = rows.filter(|id| !ids.contains(id)).cloned().collect();
         for id in gone {
             change.removed.extend(self.remove(feed, &id));
         }
@@ -147,10 +157,13 @@ impl Aggregate {
         }
     }
 
-    fn change(&mut self, feed: usize, from: &SessionsChange, told: &mut Vec<SessionsEvent>) {
+    fn change(&mut self, feed: usize, from: &SessionsChange, told: &mut Told) {
         let mut change = SessionsChange::default();
         for session in &from.removed {
-            change.removed.extend(self.remove(feed, session.id()));
+            match self.remove(feed, session.id()) {
+                Some(removed) => change.removed.push(removed),
+                None => told.dropped.push(session.id().clone()),
+            }
         }
         for session in &from.added {
             let known = self.feeds[feed].row(session.id()).is_some();
@@ -172,7 +185,7 @@ impl Aggregate {
         tell(change, told);
     }
 
-    fn replace(&mut self, feed: usize, replaced: Replaced, told: &mut Vec<SessionsEvent>) {
+    fn replace(&mut self, feed: usize, replaced: Replaced, told: &mut Told) {
         let (from, to) = (replaced.from.id().clone(), replaced.to.clone());
         let mut change = SessionsChange::default();
         let known = self.feeds[feed].row(to.id()).is_some();
@@ -186,7 +199,7 @@ impl Aggregate {
         }
         let put = self.put(feed, to);
         if taken || known { &mut change.changed } else { &mut change.added }.extend(put);
-        told.push(SessionsEvent::Replaced(replaced));
+        told.events.push(SessionsEvent::Replaced(replaced));
         tell(change, told);
     }
 
@@ -246,8 +259,8 @@ impl Feed {
     }
 }
 
-fn tell(change: SessionsChange, told: &mut Vec<SessionsEvent>) {
+fn tell(change: SessionsChange, told: &mut Told) {
     if !change.is_empty() {
-        told.push(SessionsEvent::Sessions(Arc::new(change)));
+        told.events.push(SessionsEvent::Sessions(Arc::new(change)));
     }
 }

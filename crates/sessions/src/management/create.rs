@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::trust::AskTrust;
-use super::{Management, ManagementError, SessionsEvent};
+use super::{Management, ManagementError, SessionsEvent, Shared};
 use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{SendOptions, SessionsProvider};
 use crate::session::{Interactivity, Session, Workspace};
@@ -16,6 +16,33 @@ pub struct NewSession {
     pub provider_id: Option<ProviderId>,
     /// Its type. Else the one that the provider gives it.
     pub session_type: Option<SessionTypeId>,
+}
+
+/// A message on its way. Dropped before it arrived, it did not: whoever sent may go away at any moment.
+struct Sending<'a> {
+    shared: &'a Shared,
+    session: Session,
+    arrived: bool,
+}
+
+impl<'a> Sending<'a> {
+    fn begin(shared: &'a Shared, session: Session) -> Self {
+        shared.select(|selection| selection.sending(session.id()));
+        Self { shared, session, arrived: false }
+    }
+
+    fn arrived(mut self, updated: &Session, chat: &Uri) {
+        self.arrived = true;
+        self.shared.select(|selection| selection.sent(self.session.id(), updated, chat));
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if !self.arrived {
+            self.shared.select(|selection| selection.not_sent(&self.session));
+        }
+    }
 }
 
 impl Management {
@@ -94,19 +121,12 @@ impl Management {
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let state = session.state();
         let before: HashSet<&Uri> = state.chats().map(|chat| &chat.resource).collect();
-        self.shared.select(|selection| selection.sending(session.id()));
-        let sent = provider.send_and_create_chat(session.id(), options).await;
-        let updated = match sent {
-            Ok(updated) => updated,
-            Err(error) => {
-                self.shared.select(|selection| selection.not_sent(&session));
-                return Err(error.into());
-            }
-        };
+        let sending = Sending::begin(&self.shared, session.clone());
+        let updated = provider.send_and_create_chat(session.id(), options).await?;
         let now = updated.state();
         let newest = now.visible_chats().rfind(|chat| !before.contains(&chat.resource));
         let chat = newest.unwrap_or(&now.main_chat).resource.clone();
-        self.shared.select(|selection| selection.sent(session.id(), &updated, &chat));
+        sending.arrived(&updated, &chat);
         self.shared.tell(SessionsEvent::Sent { session: updated.clone(), chat, is_new_session });
         Ok(updated)
     }
@@ -126,19 +146,14 @@ impl Management {
         }
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let is_new_session = !session.was_sent();
-        if is_new_session {
-            self.shared.select(|selection| selection.sending(session.id()));
+        // Only a draft becomes another thing by it. Otherwise whoever looks at another chat goes on doing so.
+        let sending = is_new_session.then(|| Sending::begin(&self.shared, session.clone()));
+        let updated = provider.send_request(session.id(), chat, options).await?;
+        match sending {
+            Some(sending) => sending.arrived(&updated, chat),
+            None => self.shared.catch_up(),
         }
-        let updated = match provider.send_request(session.id(), chat, options).await {
-            Ok(updated) => updated,
-            Err(error) => {
-                self.shared.select(|selection| selection.not_sent(&session));
-                return Err(error.into());
-            }
-        };
-        self.shared.select(|selection| selection.sent(session.id(), &updated, chat));
-        let event = SessionsEvent::Sent { session: updated.clone(), chat: chat.clone(), is_new_session };
-        self.shared.tell(event);
+        self.shared.tell(SessionsEvent::Sent { session: updated.clone(), chat: chat.clone(), is_new_session });
         Ok(updated)
     }
 

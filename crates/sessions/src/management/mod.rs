@@ -23,6 +23,7 @@ pub use self::create::NewSession;
 pub use self::driver::Driver;
 pub use self::error::ManagementError;
 pub use self::events::SessionsEvent;
+use self::trust::Asking;
 pub use self::trust::{AskTrust, NobodyToAsk, TrustQuestion};
 use self::view::Selection;
 pub use self::view::{ActiveSession, View};
@@ -54,8 +55,7 @@ struct Shared {
     inner: Mutex<Inner>,
     view: watch::Sender<Arc<View>>,
     events: broadcast::Sender<SessionsEvent>,
-    /// Held while a person is asked whether a folder is trusted.
-    asking: tokio::sync::Mutex<()>,
+    asking: Asking,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Management {
             inner: Mutex::new(inner),
             view: watch::Sender::new(Arc::default()),
             events: broadcast::Sender::new(EVENTS),
-            asking: tokio::sync::Mutex::default(),
+            asking: Asking::default(),
         });
         shared.catch_up();
         let (alive, dropped) = oneshot::channel();
@@ -206,8 +206,12 @@ impl Shared {
     /// everything later that is not in them.
     fn current(&self) -> MutexGuard<'_, Inner> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = self.registry.entries().borrow().clone();
-        for event in inner.aggregate.catch_up(&entries) {
+        let entries = self.registry.snapshot();
+        let told = inner.aggregate.catch_up(&entries);
+        for session in &told.dropped {
+            inner.selection.dropped(session);
+        }
+        for event in told.events {
             inner.selection.follow(&event);
             if let SessionsEvent::Replaced(replaced) = &event {
                 let (from, to) = (replaced.from.id().clone(), replaced.to.id().clone());
@@ -228,7 +232,7 @@ impl Shared {
     fn select<T>(&self, change: impl FnOnce(&mut Selection) -> T) -> T {
         let mut inner = self.current();
         let changed = change(&mut inner.selection);
-        let entries = self.registry.entries().borrow().clone();
+        let entries = self.registry.snapshot();
         self.look(&mut inner, &entries);
         changed
     }

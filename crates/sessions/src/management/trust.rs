@@ -1,9 +1,11 @@
 //! Whether agents may work in a folder.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use async_trait::async_trait;
+use tokio::sync::Mutex as AsyncMutex;
 
 use super::Management;
 use super::error::ManagementError;
@@ -38,6 +40,29 @@ impl AskTrust for NobodyToAsk {
     }
 }
 
+/// The questions that are being asked.
+#[derive(Debug, Default)]
+pub(super) struct Asking {
+    folders: Mutex<HashMap<(ProviderId, Uri), Weak<Question>>>,
+}
+
+/// Held by whoever asks.
+type Question = AsyncMutex<()>;
+
+impl Asking {
+    /// What is held while a person is asked about a folder. It is forgotten when nobody holds it or waits for it.
+    fn about(&self, provider: &ProviderId, folder: &Uri) -> Arc<Question> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        folders.retain(|_, asking| asking.strong_count() > 0);
+        let entry = folders.entry((provider.clone(), folder.clone())).or_default();
+        entry.upgrade().unwrap_or_else(|| {
+            let asking = Arc::default();
+            *entry = Arc::downgrade(&asking);
+            asking
+        })
+    }
+}
+
 impl Management {
     /// What was said of a folder of a provider.
     pub fn trust(&self, provider: &ProviderId, folder: &Uri) -> Option<Trust> {
@@ -55,10 +80,11 @@ impl Management {
             return Ok(());
         };
         let (provider, folder) = (session.provider_id(), workspace.uri.clone());
-        // One question at a time: who waited finds the answer.
+        // One question about a folder at a time: who waited finds the answer.
+        let asking = self.shared.asking.about(provider, &folder);
         let _asking = match self.trust(provider, &folder) {
             Some(_) => None,
-            None => Some(self.shared.asking.lock().await),
+            None => Some(asking.lock().await),
         };
         let answer = match self.trust(provider, &folder) {
             Some(answer) => answer,

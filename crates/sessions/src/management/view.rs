@@ -1,7 +1,6 @@
 //! What is looked at: the active session and chat, the new session, the active provider.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use super::context::ContextKeys;
 use super::events::SessionsEvent;
@@ -38,7 +37,8 @@ impl ActiveSession {
 
     /// Which of its chats is looked at.
     pub fn active_chat(&self) -> Chat {
-        self.session.chat(&self.active_chat).unwrap_or_else(|| self.session.main_chat())
+        let shown = shown_chat(&self.session.state(), &self.active_chat);
+        self.session.chat(&shown).unwrap_or_else(|| self.session.main_chat())
     }
 }
 
@@ -154,7 +154,7 @@ impl Selection {
             SessionsEvent::Replaced(replaced) => self.replaced(replaced),
             SessionsEvent::Sessions(change) => {
                 for session in &change.removed {
-                    self.removed(session.id());
+                    self.dropped(session.id());
                 }
                 for session in &change.changed {
                     self.changed(session);
@@ -178,7 +178,8 @@ impl Selection {
         }
     }
 
-    fn removed(&mut self, id: &SessionId) {
+    /// A session is gone.
+    pub(super) fn dropped(&mut self, id: &SessionId) {
         if self.new_session.as_ref().is_some_and(|new| new.id() == id) {
             self.new_session = None;
         }
@@ -230,20 +231,25 @@ impl Selection {
 }
 
 impl Active {
-    /// The chosen chat; the one that came of a message that is on its way; where the chosen one is gone or hidden, the last
-    /// that is shown.
-    fn resolve_chat(&mut self, state: &Arc<SessionState>) -> Uri {
+    /// The chat that came of a message that is on its way, else the chosen one, else the first.
+    fn resolve_chat(&mut self, state: &SessionState) -> Uri {
         if let Some(before) = &self.before_send
             && let Some(new) = state.visible_chats().rfind(|chat| !before.contains(&chat.resource))
         {
             self.chat = Some(new.resource.clone());
         }
-        let visible = |uri: &Uri| state.chat(uri).is_some_and(|chat| chat.interactivity != Interactivity::Hidden);
-        match &self.chat {
-            Some(chosen) if visible(chosen) => {}
-            Some(_) => self.chat = state.visible_chats().next_back().map(|chat| chat.resource.clone()),
-            None => self.chat = state.visible_chats().next().map(|chat| chat.resource.clone()),
-        }
-        self.chat.clone().unwrap_or_else(|| state.main_chat.resource.clone())
+        let first = || state.visible_chats().next().unwrap_or(&state.main_chat).resource.clone();
+        let chosen = self.chat.take().unwrap_or_else(first);
+        let shown = shown_chat(state, &chosen);
+        self.chat = Some(shown.clone());
+        shown
+    }
+}
+
+/// The chosen chat; where that is gone or hidden, the last one that is shown.
+fn shown_chat(state: &SessionState, chosen: &Uri) -> Uri {
+    match state.chat(chosen) {
+        Some(chat) if chat.interactivity != Interactivity::Hidden => chosen.clone(),
+        _ => state.visible_chats().next_back().unwrap_or(&state.main_chat).resource.clone(),
     }
 }
