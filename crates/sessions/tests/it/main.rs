@@ -9,6 +9,8 @@ mod context;
 mod drafts;
 mod facade;
 mod groups;
+mod history;
+mod hosts;
 mod law;
 mod listing;
 mod names;
