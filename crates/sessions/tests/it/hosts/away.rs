@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use grove_sessions::provider::Availability;
-use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, KeepRows, RowsInMemory};
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, KeepRows, KeptRow, RowsInMemory};
 use grove_sessions::session::SessionStatus;
 use grove_sessions::{ProviderError, SessionsProvider};
 use serde_json::json;
@@ -109,13 +109,11 @@ async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
     create(&client, "scripted:/2", "/srv/app").await;
     let provider = host.provider(identity(), options()).await;
     until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
-    let hang = provider.send_request(
-        session(&provider, "scripted:/2").await.id(),
-        session(&provider, "scripted:/2").await.main_chat().resource(),
-        script(json!([{"hang": true}])),
-    );
-    hang.await.ok();
-    until("kept rows", || kept.rows(identity().id()).unwrap().len() == 2).await;
+    let running = session(&provider, "scripted:/2").await;
+    let main = running.main_chat().resource().clone();
+    provider.send_request(running.id(), &main, script(json!([{"hang": true}]))).await.unwrap();
+    let is_kept = |row: &KeptRow| row.state.status() == SessionStatus::InProgress;
+    until("kept rows", || kept.rows(identity().id()).unwrap().iter().any(is_kept)).await;
     drop(provider);
     dispose(&client, "scripted:/1").await;
     drop(client);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_sessions::grouping::group;
+use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
 use grove_sessions::provider::{Environment, SendOptions};
 use grove_sessions::session::SessionStatus;
 use grove_sessions::{Management, Registry, SessionsProvider};
@@ -179,14 +180,12 @@ async fn management_sends_through_a_host_and_looks_at_what_came_of_it() {
     assert!(management.sessions().is_empty());
 }
 
-use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
-
 #[derive(Debug)]
 struct Everybody;
 
 #[async_trait::async_trait]
 impl AskTrust for Everybody {
-    async fn ask(&self, _question: &TrustQuestion) -> grove_sessions::Trust {
-        grove_sessions::Trust::Trusted
+    async fn ask(&self, _question: &TrustQuestion) -> Option<grove_sessions::Trust> {
+        Some(grove_sessions::Trust::Trusted)
     }
 }
