@@ -186,10 +186,11 @@ impl Shared {
     }
 
     /// The connection is there.
-    pub(super) fn connected(&self, client: &Client<Ahp>) {
-        let mut table = self.table();
-        table.client = Some(client.clone());
-        self.set_availability(&mut table, Availability::Ready);
+    pub(super) fn connected(&self, client: &Client<Ahp>, agents: &[AgentInfo]) {
+        self.table().client = Some(client.clone());
+        // Who hears that the host is there finds its agents.
+        self.set_agents(agents);
+        self.set_availability(&mut self.table(), Availability::Ready);
     }
 
     pub(super) fn connecting(&self) {

@@ -74,31 +74,6 @@ async fn what_changed_meanwhile_is_told_after_the_next_list() {
 }
 
 #[tokio::test]
-async fn a_message_on_its_way_is_given_up_when_the_host_goes_away() {
-    let host = TestHost::start().await;
-    let provider = host.here().await;
-    let workspace = workspace(&provider, "/").await;
-    let draft = provider.create_new_session(&workspace).await.unwrap();
-    let mut events = provider.subscribe();
-    let sending = tokio::spawn({
-        let (provider, id) = (provider.clone(), draft.id().clone());
-        async move { provider.send_and_create_chat(&id, script(json!([{"say": "hi"}]))).await }
-    });
-    until("the temporary row", || !provider.sessions().is_empty()).await;
-    host.shut();
-    let sent = soon("the end of it", sending).await.unwrap();
-    until("the loss", || is_away(&provider)).await;
-    let told = told(&mut events);
-    if sent.is_err() {
-        assert!(told.contains(&format!("removed {}", draft.id().local())), "{told:?}");
-    }
-    assert!(provider.sessions().iter().all(|listed| listed.id() != draft.id()), "{told:?}");
-    host.open();
-    until("the return", || provider.availability() == Availability::Ready).await;
-    until("at most the host's own", || provider.sessions().len() <= 1).await;
-}
-
-#[tokio::test]
 async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
     let kept = Arc::new(RowsInMemory::default());
     let options = || HostOptions { kept: kept.clone(), ..options() };
