@@ -185,3 +185,65 @@ impl Subagents {
         if is_free(&first) { Some(first) } else { (2..=MOST_SUBAGENTS + 1).filter_map(numbered).find(is_free) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use grove_history::ForeignTurn;
+
+    use super::*;
+
+    fn turn(id: &str, text: &str) -> Turn {
+        let mut foreign = ForeignTurn { id: id.into(), ..ForeignTurn::default() };
+        foreign.message.text = text.into();
+        core_turn(&foreign, Timestamp(1)).turn
+    }
+
+    fn window(asked: &Window) -> Result<(Vec<String>, bool), OpenError> {
+        let mut window = TurnWindow::new(asked);
+        for id in ["t1", "t2", "t3", "t4"] {
+            window.push(turn(id, &"x".repeat(10_000)));
+        }
+        let (turns, has_older) = window.finish()?;
+        Ok((turns.iter().map(|turn| turn.id.to_string()).collect(), has_older))
+    }
+
+    #[test]
+    fn a_window_has_the_newest_turns_that_fit_and_the_newest_in_any_case() {
+        let all = Window { before: None, turns: 10, bytes: usize::MAX };
+        let ids = |ids: &[&str]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(window(&all).unwrap(), (ids(&["t1", "t2", "t3", "t4"]), false));
+        assert_eq!(window(&Window { turns: 2, ..all.clone() }).unwrap(), (ids(&["t3", "t4"]), true));
+        assert_eq!(window(&Window { bytes: 25_000, ..all.clone() }).unwrap(), (ids(&["t3", "t4"]), true));
+        assert_eq!(window(&Window { bytes: 1, ..all.clone() }).unwrap(), (ids(&["t4"]), true));
+        assert_eq!(window(&Window { turns: 0, ..all.clone() }).unwrap(), (ids(&[]), true));
+        let before = |id: &str| Window { before: Some(id.into()), turns: 1, ..all.clone() };
+        assert_eq!(window(&before("t3")).unwrap(), (ids(&["t2"]), true));
+        assert_eq!(window(&before("t1")).unwrap(), (ids(&[]), false));
+        assert!(matches!(window(&before("gone")), Err(OpenError::NoTurn(turn)) if turn.as_str() == "gone"));
+    }
+
+    #[test]
+    fn every_subagent_has_an_id_of_its_own_and_there_are_only_so_many() {
+        let mut subagents = Subagents {
+            session: "claude.s".into(),
+            modified_at: Timestamp(1),
+            rows: Vec::new(),
+            started: Started::new(),
+            of_turn: HashMap::new(),
+        };
+        let child = |parent: Option<&str>| ChildChat {
+            id: "a".into(),
+            parent: parent.map(Into::into),
+            call: "c".into(),
+            title: String::new(),
+            turns: vec![turn("t", "go")],
+        };
+        let mut add = |parent| subagents.add(child(parent)).map(|(chat, _)| chat.id.to_string());
+        assert_eq!(add(None).as_deref(), Some("claude.s.sub.a"));
+        assert_eq!(add(Some("a")).as_deref(), Some("claude.s.sub.a-2"));
+        let later = (0..MOST_SUBAGENTS).filter_map(|_| add(None)).count();
+        assert_eq!(later, MOST_SUBAGENTS - 2);
+        let by = |chat: &str| subagents.started[&ChatId::from(chat)].chat.to_string();
+        assert_eq!((by("claude.s.sub.a").as_str(), by("claude.s.sub.a-2").as_str()), ("main", "claude.s.sub.a"));
+    }
+}

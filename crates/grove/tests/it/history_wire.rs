@@ -35,19 +35,24 @@ fn task(call: &str) -> Value {
     json!({"type": "tool_use", "id": call, "name": "Task", "input": {"prompt": "go", "description": "walk"}})
 }
 
+/// What a call came to that a subagent worked at.
+fn result(id: &str, parent: &str, call: &str, agent: &str) -> Value {
+    let blocks = json!({"content": [{"type": "tool_result", "tool_use_id": call, "content": "ok"}]});
+    let mut result = line("user", id, Some(parent), blocks);
+    result["toolUseResult"] = json!({"agentId": agent, "status": "completed"});
+    result
+}
+
 fn lines(lines: &[Value]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Three turns; in the first, a subagent was started, which started another one.
 fn log() -> String {
-    let result = json!({"content": [{"type": "tool_result", "tool_use_id": "c1", "content": "ok"}]});
-    let mut result = line("user", "r1", Some("a1"), result);
-    result["toolUseResult"] = json!({"agentId": "a", "status": "completed"});
     lines(&[
         user("u1", None, "first"),
         says("a1", "u1", json!([task("c1")])),
-        result,
+        result("r1", "a1", "c1", "a"),
         says("a2", "r1", json!("done")),
         user("u2", Some("a2"), "second"),
         says("a3", "u2", json!("two")),
@@ -59,10 +64,13 @@ fn log() -> String {
 fn lived_in() -> Place {
     let place = Place::new();
     place.write(LOG, log());
-    let outer = [user("x1", None, "go"), says("x2", "x1", json!([task("n1")])), says("x4", "x2", json!("outer"))];
-    let inner = [user("y1", None, "go"), says("y2", "y1", json!("inner")), user("y3", Some("y2"), "more"), {
-        says("y4", "y3", json!("innermost"))
-    }];
+    let outer = [
+        user("x1", None, "go"),
+        says("x2", "x1", json!([task("n1")])),
+        result("x3", "x2", "n1", "b"),
+        says("x4", "x3", json!("outer")),
+    ];
+    let inner = [user("y1", None, "go"), says("y2", "y1", json!("inner"))];
     let beside = "home/.claude/projects/-w/s/subagents";
     place.write(&format!("{beside}/agent-a.jsonl"), lines(&outer));
     place.write(&format!("{beside}/agent-b.jsonl"), lines(&inner));
@@ -302,31 +310,30 @@ async fn history_is_never_announced_and_a_file_that_grows_is_seen_by_whoever_loo
 async fn a_window_of_turns_is_bounded_and_older_ones_come_page_by_page() {
     const MIB: usize = 1 << 20;
     let place = Place::new();
-    let long = "word ".repeat(MIB / 5);
+    let long = "word ".repeat(MIB / 10);
     let turn = |number: u32| {
         let (asked, parent) = (format!("u{number}"), number.checked_sub(1).map(|before| format!("a{before}")));
         [user(&asked, parent.as_deref(), "go"), says(&format!("a{number}"), &asked, json!(long))]
     };
-    place.write(LOG, lines(&(0..24).flat_map(turn).collect::<Vec<_>>()));
+    place.write(LOG, lines(&(0..20).flat_map(turn).collect::<Vec<_>>()));
     let host = scanned(&place);
     let mut client = host.ahp_connect("c").await;
     client.initialize(&[CHAT]).await;
-    let mut pages = 1;
     let mut before = client.chat(CHAT).turns.len();
-    assert!((1..=8).contains(&before), "8 MiB are in a snapshot: {before}");
+    assert!((8..=16).contains(&before), "8 MiB are in a snapshot: {before}");
     while let Some(cursor) = client.chat(CHAT).turns_next_cursor.clone() {
         client.get(ahp::Method::FetchTurns, json!({"channel": CHAT, "cursor": cursor})).await;
         let now = client.chat(CHAT).turns.len();
-        assert!(now > before && now - before <= 8, "{before} and {now}");
-        (before, pages) = (now, pages + 1);
+        assert!(now > before && now - before <= 16, "{before} and {now}");
+        before = now;
     }
-    assert_eq!((before, pages >= 3), (24, true));
+    assert_eq!(before, 20);
     // None stays open: looking at it again and again needs no more memory than looking at it once.
     let once = host.memory("VmRSS");
-    for number in 0..16 {
+    for number in 0..10 {
         let mut other = host.ahp_connect(&format!("other {number}")).await;
         other.initialize(&[CHAT]).await;
     }
     let often = host.memory("VmRSS");
-    assert!(often < once + 16 * 6 * MIB as u64, "{once} bytes, then {often}");
+    assert!(often < once + 10 * 6 * MIB as u64, "{once} bytes, then {often}");
 }
