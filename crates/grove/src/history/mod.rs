@@ -2,6 +2,7 @@
 //! is told of it.
 
 mod configured;
+mod opened;
 mod shown;
 mod stores;
 mod watching;
