@@ -80,6 +80,12 @@ async fn a_draft_that_its_provider_loses_is_forgotten() {
     assert_eq!((management.new_session(), management.active_session()), (None, None));
     assert_eq!(management.sessions(), [listed]);
     create(&management, &a).await.unwrap();
+    a.lose_drafts();
+    for _ in 0..5000 {
+        a.announcer.session_types();
+    }
+    assert_eq!(management.new_session(), None, "even where what it told of it was lost");
+    create(&management, &a).await.unwrap();
     drop(handles);
     assert_eq!((management.new_session(), management.active_session()), (None, None));
 }
