@@ -216,3 +216,18 @@ async fn a_host_that_goes_away_keeps_its_rows_and_loses_its_types_and_drafts() {
     assert_eq!(ids(&management.sessions()), ["a:2", "a:3"], "what is gone there is gone here once it was listed");
     assert_eq!(management.all_session_types().len(), 1);
 }
+
+#[tokio::test]
+async fn what_is_done_can_be_done_on_any_thread() {
+    let a = Arc::new(TestProvider::new("a"));
+    let (management, _driver, _handles) = manage([a.clone()]);
+    let management = Arc::new(management);
+    let done = tokio::spawn(async move {
+        let new = create(&management, &a).await.unwrap();
+        send(&management, &new, "go").await.unwrap();
+        management.delete_session(new.id()).await.unwrap();
+        management.unset_new_session().await;
+        management.sessions().len()
+    });
+    assert_eq!(done.await.unwrap(), 0);
+}

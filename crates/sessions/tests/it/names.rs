@@ -79,6 +79,8 @@ fn nearly() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn no_text_is_fatal(texts in prop::collection::vec(nearly(), 12)) {
         let keys = [
