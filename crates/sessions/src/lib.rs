@@ -1,0 +1,117 @@
+//! Sessions of every source in one list, each acted on through its own provider.
+//!
+//! # What this crate owns
+//!
+//! - [`session`]: the facade. A [`Session`] is the same for everybody who shows it, whatever it runs on: this host, another
+//!   one, a cloud, or nothing any more. It groups [`Chat`]s, and what it says follows from them. All of it is one channel;
+//!   a property is a projection of it, with its value now and each value after it ([`Observed`]).
+//! - [`provider`]: the trait [`SessionsProvider`]. An environment that has sessions implements it and needs nothing else;
+//!   `docs/providers.md` says how.
+//! - [`Registry`]: which providers there are. Nothing else.
+//! - [`management`]: one list of all sessions, kept by what providers tell; acting on a session through the provider that
+//!   its id names; which session, chat and provider are looked at; sessions that are being made; whether a folder is
+//!   trusted; the context keys.
+//! - [`Metadata`]: what a source knows of where a session came from, and the label that follows.
+//! - [`grouping`]: sessions under headings, one for each place that they work in.
+//! - [`Memory`]: a small trait for what outlives the process.
+//!
+//! # What it never does
+//!
+//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`Memory`] does. It decides
+//! nothing that is a session's own to say. Every queue has a bound: a listener that is too slow is told to list anew
+//! ([`Notice::Reset`]), and so is this crate by a provider.
+//!
+//! **Law.** Whatever providers do, once it was looked at, the list is what they have: nothing twice, nothing lost
+//! (`tests/it/law.rs`).
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use async_trait::async_trait;
+//! use grove_core::Timestamp;
+//! use grove_sessions::provider::{Announcer, Environment, ProviderEvent, SessionType, SessionsChange};
+//! use grove_sessions::session::{ChatState, SessionCapabilities, SessionStatus, Workspace};
+//! use grove_sessions::{
+//!     Icon, InMemory, Management, Metadata, ProviderError, ProviderId, Registry, Session, SessionIdentity, SessionSource,
+//!     SessionState, SessionsProvider, Uri,
+//! };
+//! use tokio::sync::broadcast;
+//!
+//! /// A drawer with one session in it.
+//! #[derive(Debug)]
+//! struct Drawer {
+//!     id: ProviderId,
+//!     source: SessionSource,
+//!     announcer: Announcer,
+//! }
+//!
+//! #[async_trait]
+//! impl SessionsProvider for Drawer {
+//!     fn id(&self) -> &ProviderId { &self.id }
+//!     fn label(&self) -> Arc<str> { "Drawer".into() }
+//!     fn icon(&self) -> Icon { "archive".into() }
+//!     fn environment(&self) -> Environment { Environment::History }
+//!     fn session_types(&self) -> Vec<SessionType> { Vec::new() }
+//!     fn subscribe(&self) -> broadcast::Receiver<ProviderEvent> { self.announcer.subscribe() }
+//!     fn sessions(&self) -> Vec<Session> { vec![self.source.session()] }
+//!     async fn resolve_workspace(&self, _: &Uri) -> Result<Option<Workspace>, ProviderError> { Ok(None) }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let id = ProviderId::new("drawer")?;
+//! let (resource, at) = (Uri::from("drawer:/1"), Timestamp(1_700_000_000_000));
+//! let identity = SessionIdentity { id: id.session("1")?, resource: resource.clone(), provider_id: id.clone(), created_at: at };
+//! let metadata = Metadata::local("/home/u/site");
+//! let mut main_chat = ChatState::untitled("drawer:/1/main", at);
+//! main_chat.status = SessionStatus::Completed;
+//! let state = SessionState {
+//!     session_type: "notes".into(),
+//!     icon: "note".into(),
+//!     workspace: metadata.workspace(None).map(Arc::new),
+//!     metadata: Arc::new(metadata),
+//!     capabilities: SessionCapabilities::default(),
+//!     main_chat: Arc::new(main_chat),
+//!     more_chats: Vec::new(),
+//! };
+//! let drawer = Arc::new(Drawer { id, source: SessionSource::new(identity, state), announcer: Announcer::default() });
+//!
+//! let registry = Registry::new();
+//! let _registration = registry.register(drawer.clone())?;
+//! let (management, _driver) = Management::new(registry, Arc::new(InMemory::default()))?;
+//!
+//! let session = management.open_session(&resource)?;
+//! assert_eq!(session.workspace().ok_or("it has one")?.label.as_ref(), "site");
+//! drawer.source.update_main_chat(|chat| chat.title = "Fix the build".into());
+//! drawer.announcer.sessions(SessionsChange::changed([drawer.source.session()]));
+//! assert_eq!(session.title().as_ref(), "Fix the build");
+//! assert!(!management.view().context.is_active_session_background_provider);
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod grouping;
+mod ids;
+pub mod management;
+mod memory;
+pub mod metadata;
+mod observed;
+pub mod provider;
+mod registry;
+pub mod session;
+mod subscription;
+
+pub use ids::{BadId, BrowseActionId, Icon, Markdown, ProviderId, SessionId, SessionTypeId, Uri};
+pub use management::{Management, ManagementError};
+pub use memory::{
+    InMemory, LastChat, MAX_LAST_CHATS, MAX_TRUST_ANSWERS, Memory, MemoryError, Remember, Remembered, Trust,
+};
+pub use metadata::Metadata;
+pub use observed::Observed;
+pub use provider::{ProviderError, SessionsProvider};
+pub use registry::{DuplicateProvider, ProvidersChange, Registration, Registry};
+pub use session::{Chat, Session, SessionIdentity, SessionSource, SessionState};
+pub use subscription::{Notice, Subscription};

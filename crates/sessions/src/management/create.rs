@@ -1,0 +1,220 @@
+//! New sessions, and what is sent.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::trust::AskTrust;
+use super::{Management, ManagementError, SessionsEvent, Shared};
+use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
+use crate::provider::{SendOptions, SessionsProvider};
+use crate::session::{Interactivity, Session, Workspace};
+
+/// What a new session in a folder is to be. What is not said is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewSession {
+    /// Whose session it is to be. Else the first provider that fits.
+    pub provider_id: Option<ProviderId>,
+    /// Its type. Else the one that the provider gives it.
+    pub session_type: Option<SessionTypeId>,
+}
+
+/// A message on its way. Dropped before it arrived, it did not: whoever sent may go away at any moment.
+struct Sending<'a> {
+    shared: &'a Shared,
+    session: Session,
+    arrived: bool,
+}
+
+impl<'a> Sending<'a> {
+    fn begin(shared: &'a Shared, session: Session) -> Self {
+        shared.select(|selection| selection.sending(session.id()));
+        Self { shared, session, arrived: false }
+    }
+
+    fn arrived(mut self, updated: &Session, chat: &Uri) {
+        self.arrived = true;
+        self.shared.select(|selection| selection.sent(self.session.id(), updated, chat));
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if !self.arrived {
+            self.shared.select(|selection| selection.not_sent(&self.session));
+        }
+    }
+}
+
+impl Management {
+    /// The session that is being made and was not sent yet.
+    pub fn new_session(&self) -> Option<Session> {
+        self.view().new_session.clone()
+    }
+
+    /// Makes a session in a workspace, which is then looked at. One that was being made before is dropped once the new one
+    /// is there: where that fails, it stays.
+    pub async fn create_new_session(
+        &self,
+        provider: &ProviderId,
+        workspace: &Workspace,
+    ) -> Result<Session, ManagementError> {
+        let provider = self.provider(provider.as_str())?;
+        let session = provider.create_new_session(workspace).await?;
+        self.adopt(provider.id(), session).await
+    }
+
+    /// Makes a session in a folder, with a provider that knows it and has the type that is asked for.
+    pub async fn create_new_session_in(&self, folder: &Uri, wanted: NewSession) -> Result<Session, ManagementError> {
+        let (provider, workspace) = self.choose(folder, &wanted).await?;
+        let mut session = provider.create_new_session(&workspace).await?;
+        if let Some(session_type) = wanted.session_type.filter(|wanted| *wanted != session.session_type()) {
+            session = match provider.set_session_type(session.id(), &session_type).await {
+                Ok(session) => session,
+                Err(error) => {
+                    self.drop_draft(&session).await;
+                    return Err(error.into());
+                }
+            };
+        }
+        self.adopt(provider.id(), session).await
+    }
+
+    /// Drops the session that is being made.
+    pub async fn unset_new_session(&self) {
+        if let Some(session) = self.shared.select(|selection| selection.unset_new()) {
+            self.drop_draft(&session).await;
+        }
+    }
+
+    /// Gives the session that is being made another type. Its first message fixes it.
+    pub async fn set_session_type(
+        &self,
+        session: &SessionId,
+        session_type: &SessionTypeId,
+    ) -> Result<Session, ManagementError> {
+        let (known, provider) = self.route(session)?;
+        if known.was_sent() {
+            return Err(ManagementError::AlreadySent(session.clone()));
+        }
+        if !provider.session_types_of(session).iter().any(|offered| offered.id == *session_type) {
+            let (session, session_type) = (session.clone(), session_type.clone());
+            return Err(ManagementError::UnknownSessionType { session, session_type });
+        }
+        let updated = provider.set_session_type(session, session_type).await?;
+        self.shared.select(|selection| selection.update_new(&updated));
+        Ok(updated)
+    }
+
+    /// Sends a message in a new chat: the first one of a session that is being made, a further one of any other. A person
+    /// who looks at the session looks at that chat then.
+    pub async fn send_and_create_chat(
+        &self,
+        session: &SessionId,
+        options: SendOptions,
+        ask: &dyn AskTrust,
+    ) -> Result<Session, ManagementError> {
+        let (session, provider) = self.route(session)?;
+        let is_new_session = !session.was_sent();
+        if !is_new_session && !session.capabilities().supports_multiple_chats {
+            return Err(ManagementError::SingleChat(session.id().clone()));
+        }
+        self.may_send(&session, provider.as_ref(), &options, ask).await?;
+        let state = session.state();
+        let before: HashSet<&Uri> = state.chats().map(|chat| &chat.resource).collect();
+        let sending = Sending::begin(&self.shared, session.clone());
+        let updated = provider.send_and_create_chat(session.id(), options).await?;
+        let now = updated.state();
+        let newest = now.visible_chats().rfind(|chat| !before.contains(&chat.resource));
+        let chat = newest.unwrap_or(&now.main_chat).resource.clone();
+        sending.arrived(&updated, &chat);
+        self.shared.tell(SessionsEvent::Sent { session: updated.clone(), chat, is_new_session });
+        Ok(updated)
+    }
+
+    /// Sends a message in a chat that is there.
+    pub async fn send_request(
+        &self,
+        session: &SessionId,
+        chat: &Uri,
+        options: SendOptions,
+        ask: &dyn AskTrust,
+    ) -> Result<Session, ManagementError> {
+        let (session, provider) = self.route(session)?;
+        match session.state().chat(chat) {
+            Some(known) if known.interactivity == Interactivity::Full => {}
+            _ => return Err(ManagementError::UnknownChat { session: session.id().clone(), chat: chat.clone() }),
+        }
+        self.may_send(&session, provider.as_ref(), &options, ask).await?;
+        let is_new_session = !session.was_sent();
+        // Only a draft becomes another thing by it. Otherwise whoever looks at another chat goes on doing so.
+        let sending = is_new_session.then(|| Sending::begin(&self.shared, session.clone()));
+        let updated = provider.send_request(session.id(), chat, options).await?;
+        match sending {
+            Some(sending) => sending.arrived(&updated, chat),
+            None => self.shared.catch_up(),
+        }
+        self.shared.tell(SessionsEvent::Sent { session: updated.clone(), chat: chat.clone(), is_new_session });
+        Ok(updated)
+    }
+
+    async fn may_send(
+        &self,
+        session: &Session,
+        provider: &dyn SessionsProvider,
+        options: &SendOptions,
+        ask: &dyn AskTrust,
+    ) -> Result<(), ManagementError> {
+        if session.is_archived() {
+            return Err(ManagementError::Archived(session.id().clone()));
+        }
+        options.check(provider.capabilities().attachments)?;
+        self.ensure_trusted(session, ask).await
+    }
+
+    /// The provider of a new session, and its workspace.
+    async fn choose(
+        &self,
+        folder: &Uri,
+        wanted: &NewSession,
+    ) -> Result<(Arc<dyn SessionsProvider>, Workspace), ManagementError> {
+        if let Some(id) = &wanted.provider_id {
+            let provider = self.provider(id.as_str())?;
+            let workspace = provider.resolve_workspace(folder).await?;
+            let not_its = || ManagementError::NotItsFolder { provider: id.clone(), folder: folder.clone() };
+            return Ok((provider, workspace.ok_or_else(not_its)?));
+        }
+        for provider in self.shared.registry.providers() {
+            let offers = |id: &SessionTypeId| provider.session_types().iter().any(|offered| offered.id == *id);
+            if !wanted.session_type.as_ref().is_none_or(offers) {
+                continue;
+            }
+            match provider.resolve_workspace(folder).await {
+                Ok(Some(workspace)) => return Ok((provider, workspace)),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(provider = %provider.id(), %folder, %error, "a folder was not resolved"),
+            }
+        }
+        Err(ManagementError::NobodysFolder(folder.clone()))
+    }
+
+    /// Makes a session the one that is being made.
+    async fn adopt(&self, provider: &ProviderId, session: Session) -> Result<Session, ManagementError> {
+        if session.id().provider() != provider.as_str() {
+            let (provider, session) = (provider.clone(), session.id().clone());
+            return Err(ManagementError::ForeignSession { provider, session });
+        }
+        let before = self.shared.select(|selection| selection.set_new(session.clone()));
+        if let Some(before) = before.filter(|before| before.id() != session.id()) {
+            self.drop_draft(&before).await;
+        }
+        Ok(session)
+    }
+
+    /// Drops a session that was not sent, through its own provider. Where that fails nothing is lost but its memory.
+    async fn drop_draft(&self, session: &Session) {
+        let Some(provider) = self.shared.registry.get(session.id().provider()) else { return };
+        if let Err(error) = provider.delete_new_session(session.id()).await {
+            tracing::warn!(session = %session.id(), %error, "a session that was not sent could not be dropped");
+        }
+    }
+}

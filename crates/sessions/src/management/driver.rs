@@ -1,0 +1,86 @@
+//! What has to run so that listeners hear of changes when they happen, and not when somebody looks.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, SelectAll, Stream};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{oneshot, watch};
+
+use super::Shared;
+use crate::provider::SessionsProvider;
+use crate::session::SessionState;
+
+/// Runs the management: the caller spawns [`Driver::run`], which ends when the management is dropped.
+#[derive(Debug)]
+#[must_use = "listeners hear nothing unless it runs"]
+pub struct Driver {
+    pub(super) shared: Arc<Shared>,
+    pub(super) dropped: oneshot::Receiver<()>,
+}
+
+type Wakes = Pin<Box<dyn Stream<Item = ()> + Send>>;
+
+impl Driver {
+    /// Passes on what happens until the management is dropped.
+    pub async fn run(mut self) {
+        let mut registry = self.shared.registry.entries();
+        let mut view = self.shared.view.subscribe();
+        let mut wakes: SelectAll<Wakes> = SelectAll::new();
+        let mut listening: HashMap<u64, oneshot::Sender<()>> = HashMap::new();
+        loop {
+            // Each end is made to listen before it is looked at, so that nothing happens unnoticed in between.
+            let entries = registry.borrow_and_update().clone();
+            listening.retain(|number, _| entries.iter().any(|entry| entry.number == *number));
+            for entry in entries.iter() {
+                listening.entry(entry.number).or_insert_with(|| {
+                    let (stop, stopped) = oneshot::channel();
+                    wakes.push(wakes_of(entry.provider.as_ref(), stopped));
+                    stop
+                });
+            }
+            let mut active = self.active();
+            self.shared.catch_up();
+            tokio::select! {
+                _ = &mut self.dropped => return,
+                _ = registry.changed() => {}
+                _ = view.changed() => {}
+                () = changed(&mut active) => {}
+                Some(()) = wakes.next() => {}
+            }
+        }
+    }
+
+    fn active(&self) -> Option<watch::Receiver<Arc<SessionState>>> {
+        let mut receiver = self.shared.view.borrow().active_session.as_ref()?.session().receiver();
+        receiver.mark_unchanged();
+        Some(receiver)
+    }
+}
+
+/// Says that a provider told something, until it is stopped. What it told is taken from another end of the channel.
+fn wakes_of(provider: &dyn SessionsProvider, stopped: oneshot::Receiver<()>) -> Wakes {
+    let events = provider.subscribe();
+    let wakes = stream::unfold((events, stopped), |(mut events, mut stopped)| async move {
+        tokio::select! {
+            _ = &mut stopped => None,
+            told = events.recv() => match told {
+                Ok(_) | Err(RecvError::Lagged(_)) => Some(((), (events, stopped))),
+                Err(RecvError::Closed) => None,
+            },
+        }
+    });
+    Box::pin(wakes)
+}
+
+/// Waits for a change of the active session. One that changes no more is waited for in vain.
+async fn changed(active: &mut Option<watch::Receiver<Arc<SessionState>>>) {
+    if let Some(active) = active
+        && active.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}

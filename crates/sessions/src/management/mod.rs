@@ -1,0 +1,276 @@
+//! All sessions of all providers: one list, one place to act, one idea of what is looked at.
+
+mod act;
+mod aggregate;
+mod context;
+mod create;
+mod driver;
+mod error;
+mod events;
+mod open;
+mod trust;
+mod view;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{broadcast, oneshot, watch};
+
+pub use self::act::BatchDeletion;
+use self::aggregate::Aggregate;
+pub use self::context::{ContextKeys, ContextValue, row_context};
+pub use self::create::NewSession;
+pub use self::driver::Driver;
+pub use self::error::ManagementError;
+pub use self::events::SessionsEvent;
+use self::trust::Asking;
+pub use self::trust::{AskTrust, NobodyToAsk, TrustQuestion};
+use self::view::Selection;
+pub use self::view::{ActiveSession, View};
+use crate::ids::{ProviderId, SessionId, Uri};
+use crate::memory::{Memory, MemoryError, Remember, Remembered};
+use crate::observed::Observed;
+use crate::provider::{BrowseAction, BrowseRequest, Browsed, SessionType, SessionsProvider};
+use crate::registry::{Entry, Registry};
+use crate::session::Session;
+use crate::subscription::Subscription;
+
+/// How many events wait for a slow listener. Past it the listener is told to list anew.
+const EVENTS: usize = 1024;
+
+/// All sessions of all providers.
+///
+/// What is read is never older than what providers have told. Listeners hear of it while the [`Driver`] runs.
+#[derive(Debug)]
+pub struct Management {
+    shared: Arc<Shared>,
+    /// Dropped with the management, which ends the driver.
+    _dropped: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    registry: Registry,
+    memory: Arc<dyn Memory>,
+    inner: Mutex<Inner>,
+    view: watch::Sender<Arc<View>>,
+    events: broadcast::Sender<SessionsEvent>,
+    asking: Asking,
+}
+
+#[derive(Debug)]
+struct Inner {
+    aggregate: Aggregate,
+    selection: Selection,
+    remembered: Remembered,
+}
+
+/// A browse action as a picker shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PickerAction {
+    /// The label of the provider, under which the action stands.
+    pub provider_label: Arc<str>,
+    /// The action.
+    pub action: BrowseAction,
+}
+
+impl Management {
+    /// The management of a registry's providers, and what has to run for it.
+    pub fn new(registry: Registry, memory: Arc<dyn Memory>) -> Result<(Self, Driver), MemoryError> {
+        let remembered = memory.recall()?;
+        let inner = Inner { aggregate: Aggregate::default(), selection: Selection::default(), remembered };
+        let shared = Arc::new(Shared {
+            registry,
+            memory,
+            inner: Mutex::new(inner),
+            view: watch::Sender::new(Arc::default()),
+            events: broadcast::Sender::new(EVENTS),
+            asking: Asking::default(),
+        });
+        shared.catch_up();
+        let (alive, dropped) = oneshot::channel();
+        Ok((Self { shared: shared.clone(), _dropped: alive }, Driver { shared, dropped }))
+    }
+
+    /// The providers.
+    pub fn registry(&self) -> &Registry {
+        &self.shared.registry
+    }
+
+    /// All sessions, provider by provider in their order.
+    pub fn sessions(&self) -> Vec<Session> {
+        self.shared.current().aggregate.sessions()
+    }
+
+    /// All sessions, and what happens from then on: nothing is missing in between.
+    pub fn subscribe(&self) -> (Vec<Session>, Subscription<SessionsEvent>) {
+        let inner = self.shared.current();
+        (inner.aggregate.sessions(), Subscription::new(self.shared.events.subscribe()))
+    }
+
+    /// The session at a URI. Where several providers have one there, that of the first.
+    pub fn session(&self, resource: &Uri) -> Option<Session> {
+        self.shared.current().aggregate.at(resource).cloned()
+    }
+
+    /// The session with an id. One that was not sent yet is found by its id alone.
+    pub fn session_by_id(&self, id: &SessionId) -> Option<Session> {
+        let inner = self.shared.current();
+        let new = inner.selection.new_session().filter(|new| new.id() == id);
+        inner.aggregate.get(id).or(new).cloned()
+    }
+
+    /// The session that a chat belongs to.
+    pub fn session_of_chat(&self, chat: &Uri) -> Option<Session> {
+        self.shared.current().aggregate.of_chat(chat).cloned()
+    }
+
+    /// The session types that a session can have.
+    pub fn session_types(&self, session: &SessionId) -> Result<Vec<SessionType>, ManagementError> {
+        Ok(self.provider_of(session)?.session_types_of(session))
+    }
+
+    /// The session types of all providers. Of equal ids that of the first provider.
+    pub fn all_session_types(&self) -> Vec<SessionType> {
+        let mut seen = HashSet::new();
+        let all = self.shared.registry.providers().into_iter().flat_map(|provider| provider.session_types());
+        all.filter(|session_type| seen.insert(session_type.id.clone())).collect()
+    }
+
+    /// What can be begun in a folder: each session type of each provider that knows it. A provider that cannot answer is
+    /// left out.
+    pub async fn session_types_for_folder(&self, folder: &Uri) -> Vec<(ProviderId, SessionType)> {
+        let mut found = Vec::new();
+        for provider in self.shared.registry.providers() {
+            match provider.resolve_workspace(folder).await {
+                Ok(Some(_)) => {
+                    let types = provider.session_types().into_iter();
+                    found.extend(types.map(|session_type| (provider.id().clone(), session_type)));
+                }
+                Ok(None) => {}
+                Err(error) => tracing::debug!(provider = %provider.id(), %folder, %error, "a folder was not resolved"),
+            }
+        }
+        found
+    }
+
+    /// The ways in which a workspace for a new session can be looked for: those of all providers.
+    pub fn browse_actions(&self) -> Vec<PickerAction> {
+        let of = |provider: Arc<dyn SessionsProvider>| {
+            let provider_label = provider.label();
+            let actions = provider.browse_actions().into_iter();
+            actions.map(move |action| PickerAction { provider_label: provider_label.clone(), action })
+        };
+        self.shared.registry.providers().into_iter().flat_map(of).collect()
+    }
+
+    /// Runs a browse action of a provider.
+    pub async fn browse(&self, provider: &ProviderId, request: &BrowseRequest) -> Result<Browsed, ManagementError> {
+        Ok(self.provider(provider.as_str())?.browse(request).await?)
+    }
+
+    /// A property of what is looked at: its value now, and each value after it.
+    pub fn observe<T: PartialEq + Clone>(
+        &self,
+        project: impl Fn(&View) -> T + Send + Sync + 'static,
+    ) -> Observed<T, View> {
+        self.shared.catch_up();
+        Observed::new(self.shared.view.subscribe(), project)
+    }
+
+    /// All that is looked at.
+    pub fn view(&self) -> Arc<View> {
+        self.shared.catch_up();
+        self.shared.view.borrow().clone()
+    }
+
+    fn provider(&self, id: &str) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
+        self.shared.registry.get(id).ok_or_else(|| ManagementError::UnknownProvider(id.to_owned()))
+    }
+
+    /// Whose session it is, by its id.
+    fn provider_of(&self, session: &SessionId) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
+        self.provider(session.provider())
+    }
+
+    /// A session and its provider.
+    fn route(&self, id: &SessionId) -> Result<(Session, Arc<dyn SessionsProvider>), ManagementError> {
+        let provider = self.provider_of(id)?;
+        let session = self.session_by_id(id).ok_or_else(|| ManagementError::UnknownSession(id.clone()))?;
+        Ok((session, provider))
+    }
+}
+
+impl Shared {
+    /// Takes in what providers told, tells it on, and gives the lists as they are then. Whoever holds them is told
+    /// everything later that is not in them.
+    fn current(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.registry.snapshot();
+        let told = inner.aggregate.catch_up(&entries);
+        for event in told.events {
+            inner.selection.follow(&event);
+            if let SessionsEvent::Replaced(replaced) = &event {
+                let (from, to) = (replaced.from.id().clone(), replaced.to.id().clone());
+                self.try_remember(&mut inner, Remember::Replaced { from, to });
+            }
+            self.tell(event);
+        }
+        for session in told.dropped {
+            if inner.aggregate.get(&session).is_none() {
+                inner.selection.dropped(&session);
+            }
+        }
+        self.look(&mut inner, &entries);
+        inner
+    }
+
+    /// Takes in what providers told, and tells it on.
+    fn catch_up(&self) {
+        drop(self.current());
+    }
+
+    /// Changes what a person has chosen.
+    fn select<T>(&self, change: impl FnOnce(&mut Selection) -> T) -> T {
+        let mut inner = self.current();
+        let changed = change(&mut inner.selection);
+        let entries = self.registry.snapshot();
+        self.look(&mut inner, &entries);
+        changed
+    }
+
+    fn look(&self, inner: &mut Inner, entries: &[Entry]) {
+        let Inner { selection, remembered, .. } = inner;
+        let view = selection.view(entries, remembered.active_provider.as_ref());
+        self.view.send_if_modified(|known| {
+            let differs = **known != view;
+            if differs {
+                *known = Arc::new(view);
+            }
+            differs
+        });
+    }
+
+    fn tell(&self, event: SessionsEvent) {
+        // An error says that nobody listens, which is nobody's loss.
+        self.events.send(event).ok();
+    }
+
+    fn remembered<T>(&self, read: impl FnOnce(&Remembered) -> T) -> T {
+        read(&self.inner.lock().unwrap_or_else(PoisonError::into_inner).remembered)
+    }
+
+    /// Keeps something that a person relies on.
+    fn remember(&self, thing: Remember) -> Result<(), MemoryError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.memory.remember(thing.clone())?;
+        inner.remembered.apply(thing)
+    }
+
+    /// Keeps something that is only a convenience: it is done here even where it is not kept.
+    fn try_remember(&self, inner: &mut Inner, thing: Remember) {
+        if let Err(error) = self.memory.remember(thing.clone()).and_then(|()| inner.remembered.apply(thing)) {
+            tracing::warn!(%error, "what was last open is not remembered");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Choosing what is looked at.
+
+use super::view::ActiveSession;
+use super::{Management, ManagementError};
+use crate::ids::{ProviderId, SessionId, Uri};
+use crate::memory::{LastChat, Remember};
+use crate::session::{Interactivity, Session};
+
+impl Management {
+    /// The session that is looked at, with its chat. `None`: the form for a new one.
+    pub fn active_session(&self) -> Option<ActiveSession> {
+        self.view().active_session.clone()
+    }
+
+    /// The provider that new sessions are begun with: the chosen one while it is registered, else the first.
+    pub fn active_provider_id(&self) -> Option<ProviderId> {
+        self.view().active_provider_id.clone()
+    }
+
+    /// Chooses the provider that new sessions are begun with.
+    pub fn set_active_provider(&self, id: &ProviderId) -> Result<(), ManagementError> {
+        self.provider(id.as_str())?;
+        self.shared.remember(Remember::ActiveProvider(id.clone()))?;
+        self.shared.select(|_| ());
+        Ok(())
+    }
+
+    /// Looks at a session, and in it at the chat that was last open, else at the first.
+    pub fn open_session(&self, resource: &Uri) -> Result<Session, ManagementError> {
+        let session = self.session(resource).ok_or_else(|| ManagementError::UnknownResource(resource.clone()))?;
+        self.open(&session, None);
+        Ok(session)
+    }
+
+    /// Looks at a chat of a session.
+    pub fn open_chat(&self, session: &SessionId, chat: &Uri) -> Result<(), ManagementError> {
+        let (session, _) = self.route(session)?;
+        let state = session.state();
+        match state.chat(chat) {
+            Some(known) if known.interactivity != Interactivity::Hidden => {}
+            _ => return Err(ManagementError::UnknownChat { session: session.id().clone(), chat: chat.clone() }),
+        }
+        self.open(&session, Some(chat.clone()));
+        Ok(())
+    }
+
+    /// Looks at the form for a new session, with the one that is being made where there is one.
+    pub fn open_new_session_view(&self) {
+        self.shared.select(|selection| selection.open_new());
+    }
+
+    /// Looks at the session that was last open, where it is listed and nothing else is looked at. `None` where not: its
+    /// provider may come later.
+    pub fn restore(&self) -> Option<Session> {
+        if self.active_session().is_some() {
+            return None;
+        }
+        let last = self.shared.remembered(|remembered| remembered.last_session.clone())?;
+        let session = self.session_by_id(&last)?;
+        self.open(&session, None);
+        Some(session)
+    }
+
+    fn open(&self, session: &Session, chat: Option<Uri>) {
+        let last = self.shared.remembered(|remembered| remembered.last_chat(session.id()).cloned());
+        // The chat that was last open may be gone; then it is the first, as in a session never opened.
+        let last = last.filter(|last| session.state().visible_chats().any(|chat| &chat.resource == last));
+        let known = self.shared.select(|selection| {
+            let known = selection.active() == Some(session);
+            let first = if known { None } else { last };
+            selection.open(session.clone(), chat.clone().or(first));
+            known
+        });
+        let mut inner = self.shared.current();
+        if !known && session.was_sent() {
+            self.shared.try_remember(&mut inner, Remember::LastSession(session.id().clone()));
+        }
+        if let Some(chat) = chat {
+            let last = LastChat { session: session.id().clone(), chat };
+            self.shared.try_remember(&mut inner, Remember::LastChat(last));
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What is looked at: the active session and chat, the new session, the active provider.
+
+use std::collections::HashSet;
+
+use super::context::ContextKeys;
+use super::events::SessionsEvent;
+use crate::ids::{ProviderId, SessionId, Uri};
+use crate::provider::Replaced;
+use crate::registry::Entry;
+use crate::session::{Chat, Interactivity, Session, SessionState};
+
+/// What is looked at, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// The session that is looked at. `None`: the form for a new one.
+    pub active_session: Option<ActiveSession>,
+    /// The session that is being made and was not sent yet.
+    pub new_session: Option<Session>,
+    /// The provider that new sessions are begun with.
+    pub active_provider_id: Option<ProviderId>,
+    /// The context keys.
+    pub context: ContextKeys,
+}
+
+/// The session that is looked at, and which of its chats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveSession {
+    session: Session,
+    active_chat: Uri,
+}
+
+impl ActiveSession {
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Which of its chats is looked at.
+    pub fn active_chat(&self) -> Chat {
+        let shown = shown_chat(&self.session.state(), &self.active_chat);
+        self.session.chat(&shown).unwrap_or_else(|| self.session.main_chat())
+    }
+}
+
+/// What a person has chosen. The view follows from it and from what sessions say now.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    active: Option<Active>,
+    new_session: Option<Session>,
+}
+
+#[derive(Debug)]
+struct Active {
+    session: Session,
+    /// `None`: the first one.
+    chat: Option<Uri>,
+    was_archived: bool,
+    /// The chats from before a message was sent. One that is not among them came of it, and is followed.
+    before_send: Option<HashSet<Uri>>,
+}
+
+impl Selection {
+    pub(super) fn active(&self) -> Option<&Session> {
+        self.active.as_ref().map(|active| &active.session)
+    }
+
+    pub(super) fn new_session(&self) -> Option<&Session> {
+        self.new_session.as_ref()
+    }
+
+    /// Looks at a session, and at a chat of it. What is looked at already stays as it is, unless a chat is named.
+    pub(super) fn open(&mut self, session: Session, chat: Option<Uri>) {
+        match &mut self.active {
+            Some(active) if active.session == session => {
+                if chat.is_some() {
+                    active.chat = chat;
+                    active.before_send = None;
+                }
+            }
+            _ => {
+                let was_archived = session.is_archived();
+                self.active = Some(Active { session, chat, was_archived, before_send: None });
+            }
+        }
+    }
+
+    /// Looks at the form for a new session, with the one that is being made.
+    pub(super) fn open_new(&mut self) {
+        self.active = None;
+        if let Some(session) = self.new_session.clone() {
+            self.open(session, None);
+        }
+    }
+
+    /// Makes a session the one that is being made, and gives the one that was.
+    pub(super) fn set_new(&mut self, session: Session) -> Option<Session> {
+        let before = self.new_session.replace(session.clone());
+        self.open(session, None);
+        before
+    }
+
+    /// The session that is being made has become another one of the same id.
+    pub(super) fn update_new(&mut self, session: &Session) {
+        if let Some(new) = self.new_session.as_mut().filter(|new| new.id() == session.id()) {
+            *new = session.clone();
+            self.changed(session);
+        }
+    }
+
+    /// Forgets the session that is being made.
+    pub(super) fn unset_new(&mut self) -> Option<Session> {
+        let before = self.new_session.take()?;
+        if self.active().is_some_and(|active| active.id() == before.id()) {
+            self.active = None;
+        }
+        Some(before)
+    }
+
+    /// A message is on its way. A session that was being made is one that was sent now.
+    pub(super) fn sending(&mut self, session: &SessionId) {
+        if self.new_session.as_ref().is_some_and(|new| new.id() == session) {
+            self.new_session = None;
+        }
+        if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session) {
+            active.before_send = Some(active.session.state().chats().map(|chat| chat.resource.clone()).collect());
+        }
+    }
+
+    /// It did not arrive. A session that is still being made is so again, unless another one is.
+    pub(super) fn not_sent(&mut self, session: &Session) {
+        if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session.id()) {
+            active.before_send = None;
+        }
+        if self.new_session.is_none() && !session.was_sent() && session.is_held() {
+            self.new_session = Some(session.clone());
+        }
+    }
+
+    /// It arrived, in a chat. Where the person looked at the session, the view goes with it.
+    pub(super) fn sent(&mut self, sent: &SessionId, updated: &Session, chat: &Uri) {
+        let Some(active) = &mut self.active else { return };
+        if active.session.id() != sent && active.session.id() != updated.id() {
+            return;
+        }
+        active.session = updated.clone();
+        if active.before_send.take().is_some() {
+            active.chat = Some(chat.clone());
+        }
+    }
+
+    /// Follows what happened to the list.
+    pub(super) fn follow(&mut self, event: &SessionsEvent) {
+        match event {
+            SessionsEvent::Replaced(replaced) => self.replaced(replaced),
+            SessionsEvent::Sessions(change) => {
+                for session in &change.removed {
+                    self.dropped(session.id());
+                }
+                for session in &change.changed {
+                    self.changed(session);
+                }
+            }
+            SessionsEvent::SessionTypes
+            | SessionsEvent::Availability(_)
+            | SessionsEvent::Sent { .. }
+            | SessionsEvent::SessionDeleted(_)
+            | SessionsEvent::ChatDeleted { .. } => {}
+        }
+    }
+
+    fn replaced(&mut self, replaced: &Replaced) {
+        let is_old = |session: &Session| session.id() == replaced.from.id();
+        if self.new_session.as_ref().is_some_and(is_old) {
+            self.new_session = None;
+        }
+        if let Some(active) = self.active.as_mut().filter(|active| is_old(&active.session)) {
+            active.session = replaced.to.clone();
+        }
+    }
+
+    /// A session is gone.
+    pub(super) fn dropped(&mut self, id: &SessionId) {
+        if self.new_session.as_ref().is_some_and(|new| new.id() == id) {
+            self.new_session = None;
+        }
+        if self.active().is_some_and(|active| active.id() == id) {
+            self.open_new();
+        }
+    }
+
+    /// The same session may be told through another source than before.
+    fn changed(&mut self, session: &Session) {
+        if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session.id()) {
+            active.session = session.clone();
+        }
+    }
+
+    /// What is looked at now.
+    pub(super) fn view(&mut self, entries: &[Entry], persisted: Option<&ProviderId>) -> View {
+        let provider = |id: &str| entries.iter().find(|entry| entry.provider.id().as_str() == id);
+        // Its provider may have gone, or have let go of it in an event that was lost.
+        let is_gone = |new: &Session| !new.is_held() || provider(new.provider_id().as_str()).is_none();
+        if self.new_session.as_ref().is_some_and(is_gone) {
+            self.unset_new();
+        }
+        self.leave_archived();
+        let active_session = self.active.as_mut().map(|active| {
+            let state = active.session.state();
+            let active_chat = active.resolve_chat(&state);
+            ActiveSession { session: active.session.clone(), active_chat }
+        });
+        let environment = |session: &Session| Some(provider(session.provider_id().as_str())?.provider.environment());
+        let active = active_session.as_ref().map(ActiveSession::session);
+        let context = ContextKeys::of(active, active.and_then(environment));
+        let active_provider_id = persisted
+            .filter(|id| provider(id.as_str()).is_some())
+            .or_else(|| entries.first().map(|entry| entry.provider.id()))
+            .cloned();
+        View { active_session, new_session: self.new_session.clone(), active_provider_id, context }
+    }
+
+    /// A session that is put away while it is looked at gives way to the form for a new one. One that was opened from
+    /// the archive stays.
+    fn leave_archived(&mut self) {
+        let Some(active) = &mut self.active else { return };
+        let is_archived = active.session.is_archived();
+        let put_away = is_archived && !active.was_archived;
+        active.was_archived = is_archived;
+        if put_away {
+            self.open_new();
+        }
+    }
+}
+
+impl Active {
+    /// The chat that came of a message that is on its way, else the chosen one, else the first.
+    fn resolve_chat(&mut self, state: &SessionState) -> Uri {
+        if let Some(before) = &self.before_send
+            && let Some(new) = state.visible_chats().rfind(|chat| !before.contains(&chat.resource))
+        {
+            self.chat = Some(new.resource.clone());
+        }
+        let first = || state.visible_chats().next().unwrap_or(&state.main_chat).resource.clone();
+        let chosen = self.chat.take().unwrap_or_else(first);
+        let shown = shown_chat(state, &chosen);
+        self.chat = Some(shown.clone());
+        shown
+    }
+}
+
+/// The chosen chat; where that is gone or hidden, the last one that is shown.
+fn shown_chat(state: &SessionState, chosen: &Uri) -> Uri {
+    match state.chat(chosen) {
+        Some(chat) if chat.interactivity != Interactivity::Hidden => chosen.clone(),
+        _ => state.visible_chats().next_back().unwrap_or(&state.main_chat).resource.clone(),
+    }
+}

@@ -1,0 +1,202 @@
+//! What is sent to an agent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::ids::Uri;
+
+/// How long a query may be.
+pub const MAX_QUERY_BYTES: usize = 1 << 20;
+/// How much may be attached at once.
+pub const MAX_ATTACHMENTS: usize = 100;
+/// How large attached text or an attached image may be.
+pub const MAX_ATTACHMENT_BYTES: usize = 16 << 20;
+
+/// What is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SendOptions {
+    /// What a person says.
+    pub query: String,
+    /// What it is about.
+    pub attached_context: Vec<AttachedContext>,
+}
+
+impl SendOptions {
+    /// A query with nothing attached.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), attached_context: Vec::new() }
+    }
+
+    /// Whether it may be sent to a provider that takes these attachments.
+    pub fn check(&self, taken: AttachmentKinds) -> Result<(), SendError> {
+        if self.query.len() > MAX_QUERY_BYTES {
+            return Err(SendError::LongQuery(self.query.len()));
+        }
+        if self.attached_context.len() > MAX_ATTACHMENTS {
+            return Err(SendError::ManyAttachments(self.attached_context.len()));
+        }
+        for attached in &self.attached_context {
+            if !taken.takes(attached.kind()) {
+                return Err(SendError::AttachmentNotTaken(attached.kind()));
+            }
+            if attached.size() > MAX_ATTACHMENT_BYTES {
+                return Err(SendError::LargeAttachment(attached.size()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Something that a message is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttachedContext {
+    /// A file.
+    File {
+        /// Which one.
+        uri: Uri,
+    },
+    /// A folder.
+    Folder {
+        /// Which one.
+        uri: Uri,
+    },
+    /// A part of a file.
+    Selection {
+        /// Of which one.
+        uri: Uri,
+        /// The first line, counted from 1.
+        first_line: u32,
+        /// The last line.
+        last_line: u32,
+        /// What stands there.
+        text: Arc<str>,
+    },
+    /// An image.
+    Image {
+        /// Its kind, such as `image/png`.
+        media_type: Arc<str>,
+        /// Its bytes.
+        data: Arc<[u8]>,
+    },
+}
+
+impl AttachedContext {
+    /// What kind of thing it is.
+    pub fn kind(&self) -> AttachmentKind {
+        match self {
+            Self::File { .. } => AttachmentKind::File,
+            Self::Folder { .. } => AttachmentKind::Folder,
+            Self::Selection { .. } => AttachmentKind::Selection,
+            Self::Image { .. } => AttachmentKind::Image,
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::File { .. } | Self::Folder { .. } => 0,
+            Self::Selection { text, .. } => text.len(),
+            Self::Image { data, .. } => data.len(),
+        }
+    }
+}
+
+/// What kind of thing is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachmentKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A part of a file.
+    Selection,
+    /// An image.
+    Image,
+}
+
+impl fmt::Display for AttachmentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "files",
+            Self::Folder => "folders",
+            Self::Selection => "selections",
+            Self::Image => "images",
+        })
+    }
+}
+
+/// Which attachments a provider takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttachmentKinds {
+    /// Files.
+    pub files: bool,
+    /// Folders.
+    pub folders: bool,
+    /// Parts of files.
+    pub selections: bool,
+    /// Images.
+    pub images: bool,
+}
+
+impl AttachmentKinds {
+    /// All of them.
+    pub const ALL: Self = Self { files: true, folders: true, selections: true, images: true };
+
+    /// Whether one is among them.
+    pub fn takes(self, kind: AttachmentKind) -> bool {
+        match kind {
+            AttachmentKind::File => self.files,
+            AttachmentKind::Folder => self.folders,
+            AttachmentKind::Selection => self.selections,
+            AttachmentKind::Image => self.images,
+        }
+    }
+}
+
+/// Why something cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// The query is too long.
+    #[error("the message has {0} bytes, and {MAX_QUERY_BYTES} are the most: attach the long part as a file")]
+    LongQuery(usize),
+    /// Too much is attached.
+    #[error("{0} things are attached, and {MAX_ATTACHMENTS} are the most: attach their folder")]
+    ManyAttachments(usize),
+    /// The provider does not take such a thing.
+    #[error("{0} cannot be attached here: leave them out, or say in words what they hold")]
+    AttachmentNotTaken(AttachmentKind),
+    /// One attachment is too large.
+    #[error("an attachment has {0} bytes, and {MAX_ATTACHMENT_BYTES} are the most: attach the file itself")]
+    LargeAttachment(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_provider_does_not_take_is_refused_with_a_reason() {
+        let image = AttachedContext::Image { media_type: "image/png".into(), data: Arc::from([1_u8]) };
+        let options = SendOptions { query: "look".into(), attached_context: vec![image] };
+        assert_eq!(options.check(AttachmentKinds::ALL), Ok(()));
+        let only_files = AttachmentKinds { files: true, ..AttachmentKinds::default() };
+        let refused = options.check(only_files).unwrap_err();
+        assert_eq!(refused, SendError::AttachmentNotTaken(AttachmentKind::Image));
+        assert!(refused.to_string().starts_with("images cannot be attached"));
+    }
+
+    #[test]
+    fn what_is_sent_has_bounds() {
+        let long = SendOptions::new("x".repeat(MAX_QUERY_BYTES + 1));
+        assert!(matches!(long.check(AttachmentKinds::ALL), Err(SendError::LongQuery(_))));
+        assert_eq!(SendOptions::new("x".repeat(MAX_QUERY_BYTES)).check(AttachmentKinds::ALL), Ok(()));
+        let file = AttachedContext::File { uri: "file:///a".into() };
+        let many = SendOptions { query: String::new(), attached_context: vec![file; MAX_ATTACHMENTS + 1] };
+        assert!(matches!(many.check(AttachmentKinds::ALL), Err(SendError::ManyAttachments(_))));
+        let text = "x".repeat(MAX_ATTACHMENT_BYTES + 1).into();
+        let large = AttachedContext::Selection { uri: "file:///a".into(), first_line: 1, last_line: 2, text };
+        let large = SendOptions { query: String::new(), attached_context: vec![large] };
+        assert!(matches!(large.check(AttachmentKinds::ALL), Err(SendError::LargeAttachment(_))));
+    }
+}

@@ -1,0 +1,129 @@
+//! The facade of a chat.
+
+use std::fmt;
+use std::sync::Arc;
+
+use grove_core::Timestamp;
+use tokio::sync::watch;
+
+use super::github::GitHubInfo;
+use super::state::{ChatState, FileChange, Interactivity, Mode, SessionState};
+use super::status::SessionStatus;
+use crate::ids::{Markdown, Uri};
+use crate::observed::Observed;
+
+/// A chat of a session. It is a projection of the session's channel. One that is gone says what
+/// it said when it was handed out.
+#[derive(Clone)]
+pub struct Chat {
+    session: watch::Receiver<Arc<SessionState>>,
+    known: Arc<ChatState>,
+}
+
+impl Chat {
+    pub(super) fn new(session: watch::Receiver<Arc<SessionState>>, known: Arc<ChatState>) -> Self {
+        Self { session, known }
+    }
+
+    /// Its URI.
+    pub fn resource(&self) -> &Uri {
+        &self.known.resource
+    }
+
+    /// When it was made.
+    pub fn created_at(&self) -> Timestamp {
+        self.known.created_at
+    }
+
+    /// All of it at this moment.
+    pub fn state(&self) -> Arc<ChatState> {
+        self.session.borrow().chat(&self.known.resource).unwrap_or(&self.known).clone()
+    }
+
+    /// Whether it is still one of its session's.
+    pub fn exists(&self) -> bool {
+        self.session.borrow().chat(&self.known.resource).is_some()
+    }
+
+    /// A property: its value now, and each value after it.
+    pub fn observe<T: PartialEq + Clone>(
+        &self,
+        project: impl Fn(&ChatState) -> T + Send + Sync + 'static,
+    ) -> Observed<T> {
+        let resource = self.known.resource.clone();
+        let first = project(&self.known);
+        Observed::of_part(self.session.clone(), first, move |state| state.chat(&resource).map(|chat| project(chat)))
+    }
+
+    /// What it is called.
+    pub fn title(&self) -> Arc<str> {
+        self.state().title.clone()
+    }
+
+    /// When it last changed.
+    pub fn updated_at(&self) -> Timestamp {
+        self.state().updated_at
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> SessionStatus {
+        self.state().status
+    }
+
+    /// The files that it changed.
+    pub fn changes(&self) -> Arc<[FileChange]> {
+        self.state().changes.clone()
+    }
+
+    /// The chosen model.
+    pub fn model_id(&self) -> Option<Arc<str>> {
+        self.state().model_id.clone()
+    }
+
+    /// The chosen mode.
+    pub fn mode(&self) -> Option<Mode> {
+        self.state().mode.clone()
+    }
+
+    /// Whether it is still being set up.
+    pub fn loading(&self) -> bool {
+        self.state().loading
+    }
+
+    /// Whether it was put away.
+    pub fn is_archived(&self) -> bool {
+        self.state().is_archived
+    }
+
+    /// Whether a person has seen the newest of it.
+    pub fn is_read(&self) -> bool {
+        self.state().is_read
+    }
+
+    /// What happens in it now.
+    pub fn description(&self) -> Option<Markdown> {
+        self.state().description.clone()
+    }
+
+    /// When its last turn ended.
+    pub fn last_turn_end(&self) -> Option<Timestamp> {
+        self.state().last_turn_end
+    }
+
+    /// What GitHub knows of it.
+    pub fn github_info(&self) -> Option<Arc<GitHubInfo>> {
+        self.state().github_info.clone()
+    }
+
+    /// What a person may do with it, in its session.
+    pub fn interactivity(&self) -> Interactivity {
+        let session = self.session.borrow();
+        session.interactivity(session.chat(&self.known.resource).unwrap_or(&self.known))
+    }
+}
+
+impl fmt::Debug for Chat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Chat").field(self.resource()).finish()
+    }
+}
