@@ -95,7 +95,7 @@ impl Reader for Gemini {
         let read = read_session(source, &located.id, |id| children_of(path, id), turns);
         let mut session = read.map_err(|error| HistoryError::io(path, error))?;
         session.workspace.fill(located.workspace.clone());
-        Ok(Reading { session, bookmark: None })
+        Ok(Reading { session, bookmark: None, ending: None })
     }
 }
 
