@@ -6,10 +6,13 @@
 //! not as it was, or something does not fit, everything is read.
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 
-use crate::normal::ForeignTurn;
+use crate::limits::MAX_PIECE;
+use crate::normal::{Follows, ForeignTurn};
 use crate::reader::{Bookmark, FileMark};
 
 /// Where the newest turns of a session lie.
@@ -109,8 +112,9 @@ impl Steps {
         self.steps.append(&mut more.steps);
         self.asked.append(&mut more.asked);
         (self.turns, self.entries) = (more.turns, more.entries + before);
-        let newest = self.steps.last().map_or(0, |step| step.bookmark.turns);
-        self.steps.retain(|step| is_kept(step.bookmark.turns, newest));
+        let all: Vec<_> = self.steps.iter().map(|step| (step.bookmark.turns, step.entries)).collect();
+        let mut kept = kept(&all).into_iter();
+        self.steps.retain(|_| kept.next() == Some(true));
         if let Some(first) = self.steps.first().map(|step| step.bookmark.offset) {
             self.asked.retain(|asked| asked.at > first);
         }
@@ -118,21 +122,30 @@ impl Steps {
     }
 }
 
-/// Of the newest turns every fourth is a step, of those before them every sixteenth: reading a few more turns than are
-/// wanted costs less than keeping a step for each.
-const NEAR: u32 = 32;
-const NEAR_STRIDE: u32 = 4;
+/// The newest steps lie some entries apart, those before them sixteen turns: reading a few more turns than are wanted costs
+/// less than keeping a step for each.
+const NEAR: u64 = 256;
+const NEAR_STRIDE: u64 = 16;
 const FAR: u32 = 256;
 const FAR_STRIDE: u32 = 16;
 /// How many entries may be asked for behind a step. With more of them the older steps are given up.
 const MAX_ASKED: usize = 2_048;
 
-fn is_kept(turn: u32, newest: u32) -> bool {
-    match newest.saturating_sub(turn) {
-        0 => true,
-        age if age < NEAR => turn.is_multiple_of(NEAR_STRIDE),
-        age => age < FAR && turn.is_multiple_of(FAR_STRIDE),
-    }
+/// Which of the steps are kept, each given by its turn and by how many entries lie before it.
+fn kept(steps: &[(u32, u64)]) -> Vec<bool> {
+    let Some(&(newest, all)) = steps.last() else { return Vec::new() };
+    let mut last: Option<u64> = None;
+    let mut keep = |at: usize, turn: u32, entries: u64| {
+        let is_near = all - entries.min(all) < NEAR;
+        let is_apart = last.is_none_or(|last| entries >= last + NEAR_STRIDE);
+        let is_far = turn.is_multiple_of(FAR_STRIDE) && newest.saturating_sub(turn) < FAR;
+        let keep = at + 1 == steps.len() || (is_near && is_apart) || is_far;
+        if keep {
+            last = Some(entries);
+        }
+        keep
+    };
+    steps.iter().enumerate().map(|(at, (turn, entries))| keep(at, *turn, *entries)).collect()
 }
 
 /// Files that are smaller are read whole: nothing is noted for them.
@@ -163,7 +176,9 @@ impl<K: Clone + Serialize> Trail<K> {
     pub(crate) fn begins(&mut self, offset: u64, number: u32, known: &K) {
         // The newest one is there until the next comes.
         self.steps.push_back((offset, number, self.entries, known.clone()));
-        self.steps.retain(|(_, turn, ..)| is_kept(*turn, number));
+        let all: Vec<_> = self.steps.iter().map(|(_, turn, entries, _)| (*turn, *entries)).collect();
+        let mut kept = kept(&all).into_iter();
+        self.steps.retain(|_| kept.next() == Some(true));
     }
 
     /// A turn begins from which reading cannot go on.
@@ -209,6 +224,9 @@ pub(crate) struct Requests {
     pub requests: Vec<Request>,
     /// How many turns the session has.
     pub turns: u32,
+    /// How the session calls itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -218,7 +236,7 @@ pub(crate) struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnMark>,
     pub origin: Origin,
-    /// Lines that change it, in order.
+    /// Lines that change it, or messages that belong to it, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Range>,
 }
@@ -230,11 +248,13 @@ pub(crate) struct TurnMark {
     /// Its id, which depends on all turns before it where the file has none, or the same twice.
     pub id: String,
     pub entries: u64,
+    #[serde(default, skip_serializing_if = "Follows::is_previous")]
+    pub follows: Follows,
 }
 
 impl TurnMark {
     pub(crate) fn of(turn: &ForeignTurn) -> Self {
-        Self { id: turn.id.clone(), entries: entries_of(turn) }
+        Self { id: turn.id.clone(), entries: entries_of(turn), follows: turn.follows }
     }
 }
 
@@ -246,6 +266,17 @@ pub(crate) enum Origin {
     Value(Range),
     /// These bytes are a line that adds it, and nothing else.
     Line(Range),
+}
+
+/// The bytes of a range.
+pub(crate) fn bytes_of(file: &mut File, range: Range) -> io::Result<Vec<u8>> {
+    // Lines that stand one behind the other are one range.
+    let length = usize::try_from(range.length).ok().filter(|length| *length <= 2 * MAX_PIECE);
+    let length = length.ok_or_else(|| io::Error::other("a range that is too long"))?;
+    file.seek(SeekFrom::Start(range.at))?;
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Bytes of a file.

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use crate::ending::{Amount, Ending, Places, entries_of};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::ForeignTurn;
+use crate::normal::{ForeignTurn, Source};
 use crate::reader::{FileMark, Located};
-use crate::{reader_of, vscode};
+use crate::{gemini, reader_of, vscode};
 
 /// The newest turns of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,11 @@ fn from_ending(located: &Located, ending: &Ending, amount: Amount) -> Option<New
             if mark != ending.mark {
                 return None;
             }
-            let turns = vscode::newest(located, requests, amount).ok()??;
+            let turns = match located.source {
+                Source::Gemini => gemini::newest(located, requests, amount),
+                _ => vscode::newest(located, requests, amount),
+            };
+            let turns = turns.ok()??;
             let told = turns.len() as u64;
             turns.into_iter().for_each(|turn| window.push(turn));
             u64::from(requests.turns).saturating_sub(told)

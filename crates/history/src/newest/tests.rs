@@ -219,6 +219,29 @@ fn what_a_tool_usually_writes_is_read_from_its_end() {
     assert_eq!(written.check(written.ending().as_ref()), 2 * 10);
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_newest_turns_of_any_gemini_log_are_those_of_the_whole(
+        lines in prop::collection::vec((0u8..12, 0usize..12), 0..60),
+    ) {
+        let head = json!({"sessionId": "s", "startTime": "2026-01-02T03:04:05.000Z"});
+        let lines = lines.into_iter().map(|(what, at)| match what {
+            0 => json!({"$rewindTo": format!("m{at}")}),
+            1 => json!({"$set": {"messages": [{"id": format!("m{at}"), "type": "user", "content": "anew"}]}}),
+            2 => json!({"$set": {"summary": "title"}}),
+            3 => json!({"id": format!("m{at}"), "type": "user", "content": "<session_context> here"}),
+            4 => json!("odd"),
+            5..=7 => json!({"id": format!("m{at}"), "type": "user", "content": [{"text": format!("say {at}")}]}),
+            _ => json!({"id": format!("m{at}"), "type": "gemini", "content": format!("said {what}"), "toolCalls": [{"id": "c"}]}),
+        });
+        let lines: Vec<Value> = std::iter::once(head).chain(lines).collect();
+        let written = Written::new(Source::Gemini, "session-x.jsonl", text_of(&lines));
+        written.check(written.ending().as_ref());
+    }
+}
+
 #[test]
 fn a_file_that_was_changed_is_read_whole() {
     let requests: Vec<Value> = (10..20).map(request).collect();

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use serde_json::Value;
 
 use super::log::{self, Replaying};
 use super::session::Assembly;
-use crate::ending::{Amount, Origin, Range, Request, Requests, TurnMark};
+use crate::ending::{Amount, Origin, Range, Request, Requests, TurnMark, bytes_of};
 use crate::json::lenient;
 use crate::json::pieces::{Piece, pieces};
 use crate::limits::MAX_PIECE;
@@ -76,7 +76,7 @@ impl Noted {
     /// What is known, once all `turns` of the session were told.
     pub(super) fn finish(self, turns: u32) -> Option<Requests> {
         let requests: Vec<Request> = self.requests.into();
-        (!requests.is_empty()).then_some(Requests { first: self.first, requests, turns })
+        (!requests.is_empty()).then_some(Requests { first: self.first, requests, turns, session: String::new() })
     }
 }
 
@@ -131,13 +131,4 @@ pub(super) fn read(
         turns.push(turn);
     }
     Ok(Some(()))
-}
-
-fn bytes_of(file: &mut File, range: Range) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(range.length).ok().filter(|length| *length <= 2 * MAX_PIECE);
-    let length = length.ok_or_else(|| io::Error::other("a range that is too long"))?;
-    file.seek(SeekFrom::Start(range.at))?;
-    let mut bytes = vec![0; length];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
