@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let [usual, many, long] = [&usual, &many, &long].map(|home| median(home, options.runs));
     let report = Report::new(usual?, many?, long?, peers);
     match options.json {
-        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        true => println!("{}", serde_json::to_string_pretty(&report.json()?)?),
         false => report.print(),
     }
     Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

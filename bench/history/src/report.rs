@@ -1,6 +1,8 @@
 //! What came of it, and whether the goals are met.
 
+use grove_bench_report::{Bound, Goal, Goals, is_any_missed, json};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::measure::{Figures, Opened};
 use crate::peers::Peer;
@@ -14,21 +16,14 @@ pub(crate) struct Report {
     /// One long session of each tool.
     pub(crate) long: Figures,
     pub(crate) peers: Vec<Peer>,
+    #[serde(skip)]
     pub(crate) goals: Vec<Goal>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Goal {
-    what: String,
-    wanted: f64,
-    measured: f64,
-    met: bool,
 }
 
 impl Report {
     pub(crate) fn new(usual: Figures, many: Figures, long: Figures, peers: Vec<Peer>) -> Self {
         let goal =
-            |what: &str, wanted, measured| Goal { what: what.to_owned(), wanted, measured, met: measured <= wanted };
+            |what: &str, most, figure| Goal { what: what.to_owned(), bound: Bound::AtMost(most), figure: Some(figure) };
         let mut goals = vec![
             goal("catalog of 2,000 sessions and 297 MB, ms", 2_000.0, usual.scan),
             goal("its peak of memory, MiB", 150.0, mebibytes(usual.peak)),
@@ -42,7 +37,13 @@ impl Report {
     }
 
     pub(crate) fn is_met(&self) -> bool {
-        self.goals.iter().all(|goal| goal.met)
+        !is_any_missed(&self.goals)
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Result<Value> {
+        let mut report = serde_json::to_value(self)?;
+        report["goals"] = Value::Array(json(&self.goals));
+        Ok(report)
     }
 
     pub(crate) fn print(&self) {
@@ -64,10 +65,7 @@ impl Report {
                 Err(why) => println!("| {name} | {what} | peer not available: {why} | |"),
             }
         }
-        println!("\n| goal | at most | measured | |\n|---|---|---|---|");
-        for Goal { what, wanted, measured, met } in &self.goals {
-            println!("| {what} | {wanted} | {measured:.2} | {} |", if *met { "met" } else { "MISSED" });
-        }
+        print!("{}", Goals(&self.goals));
     }
 }
 

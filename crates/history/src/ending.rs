@@ -152,7 +152,7 @@ fn kept(steps: &[(u32, u64)]) -> Vec<bool> {
 #[cfg(not(test))]
 const WORTH: u64 = 1024 * 1024;
 #[cfg(test)]
-const WORTH: u64 = 0;
+const WORTH: u64 = 1;
 
 /// Notes steps while a log is read. `K` is what is known at one.
 #[derive(Debug)]

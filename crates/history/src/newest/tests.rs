@@ -102,7 +102,7 @@ fn line(what: u8, at: usize, name: u8) -> String {
         _ => json!({"kind": 2, "k": ["requests"], "v": [request(name)]}),
     };
     // Some writers leave blanks around.
-    let blank = if name % 5 == 0 { " " } else { "" };
+    let blank = if name.is_multiple_of(5) { " " } else { "" };
     format!("{blank}{value}{blank}\n")
 }
 
