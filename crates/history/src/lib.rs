@@ -15,6 +15,7 @@
 //!   says which one it goes on from.
 //! - [`core_turn`]: the normal form as `grove-core`'s turns, which `grove-tree` writes as entries.
 //! - [`catalog`]: what was found, remembered in a database that can be thrown away; a scan reads only what is new.
+//! - [`newest`]: the newest turns, read by where an [`Ending`] says that they lie.
 //! - [`Damage`]: what is wrong with a session. Torn and damaged files give what they hold.
 //!
 //! # What it never does
