@@ -73,8 +73,12 @@ fn install_ccusage(folder: &Path) -> Result<PathBuf> {
     if !program.exists() {
         fs::create_dir_all(folder)?;
         let mut command = Command::new("npm");
-        // The program itself is one of the package's optional dependencies, one for each platform.
         command.args(["install", "--silent", "--include=optional", "--prefix"]).arg(folder).arg("ccusage");
+        // The program itself is one of the package's optional dependencies, one for each platform. Some settings of npm
+        // leave those out, so it is named as well.
+        let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        command.arg(format!("@ccusage/ccusage-{system}-{machine}"));
         must(&mut command)?;
     }
     Ok(program)
