@@ -93,5 +93,5 @@ bench-sessionfs: ## Measure what the Copilot SDK waits for, beside the real Copi
 	$(CARGO) build --release -p grove
 	$(CARGO) run --release -p grove-bench-sessionfs
 
-bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 4 minutes)
+bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 6 minutes)
 	$(CARGO) run --release -p grove-bench-history

@@ -15,6 +15,7 @@
 //!   says which one it goes on from.
 //! - [`core_turn`]: the normal form as `grove-core`'s turns, which `grove-tree` writes as entries.
 //! - [`catalog`]: what was found, remembered in a database that can be thrown away; a scan reads only what is new.
+//! - [`newest`]: the newest turns, read by where an [`Ending`] says that they lie.
 //! - [`Damage`]: what is wrong with a session. Torn and damaged files give what they hold.
 //!
 //! # What it never does
@@ -56,6 +57,7 @@ pub mod codex;
 pub mod copilot_cli;
 mod damage;
 mod draft;
+mod ending;
 mod error;
 pub mod export;
 mod files;
@@ -64,6 +66,7 @@ mod growing;
 mod json;
 pub mod limits;
 mod lines;
+mod newest;
 pub mod normal;
 pub mod opencode;
 pub mod pi;
@@ -77,7 +80,9 @@ pub mod vscode;
 
 pub use blocks::blocks;
 pub use damage::{BadPlace, Damage, Mark};
+pub use ending::{Amount, Ending};
 pub use error::HistoryError;
+pub use newest::{Newest, newest};
 pub use normal::*;
 pub use platform::{Environment, Platform};
 pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root, read_whole};

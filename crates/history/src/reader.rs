@@ -12,6 +12,7 @@ use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ending::{Asked, Ending};
 use crate::error::HistoryError;
 use crate::files;
 use crate::normal::{ForeignSession, ForeignTurn, Source, Workspace};
@@ -164,6 +165,8 @@ pub struct Reading {
     /// Where to go on once the file has grown. Formats in which a later byte can change an earlier turn have none: they
     /// are read anew.
     pub bookmark: Option<Bookmark>,
+    /// Where its newest turns lie, where that was found out on the way.
+    pub ending: Option<Ending>,
 }
 
 /// Where a reading can go on: at the beginning of the newest turn, which may have grown.
@@ -175,6 +178,9 @@ pub struct Bookmark {
     pub turns: u32,
     /// What the reader has to remember.
     pub(crate) carried: Value,
+    /// What lines behind it ask for of what lies before it, as far as that is known.
+    #[serde(default, skip)]
+    pub(crate) asked: Vec<Asked>,
 }
 
 /// A session with all of its turns at once.

@@ -17,6 +17,7 @@ use super::error::CatalogError;
 use super::keep::{self, Copied, Keep};
 use super::place::Folders;
 use super::store::{self, Catalog, Known};
+use crate::ending::Ending;
 use crate::error::HistoryError;
 use crate::reader::{Bookmark, FileMark, Hints, Located, Reading, Root};
 use crate::reader_of;
@@ -184,7 +185,8 @@ impl Catalog {
                         // What is not known any more is read from its beginning.
                         let known = known.unwrap_or_default();
                         let before = marks.get(&located.path).copied();
-                        if done.send(read(located.clone(), known, before)).is_err() {
+                        let ending = |path: &Path| self.ending_of(path).unwrap_or_default();
+                        if done.send(read(located.clone(), known, before, ending)).is_err() {
                             // Whoever writes down has failed, and says so.
                             return;
                         }
@@ -206,7 +208,8 @@ impl Catalog {
                         let mut entry = entry_of(&done.located, done.known, reading.session, &mut folders);
                         entry.kept_from = origins.get(&entry.path).cloned();
                         report.recovered += usize::from(entry.session.damage.is_recovered());
-                        store::write(&transaction, &mut entry, done.located.mark, reading.bookmark.as_ref())?;
+                        let (bookmark, ending) = (reading.bookmark.as_ref(), reading.ending.as_ref());
+                        store::write(&transaction, &mut entry, done.located.mark, bookmark, ending)?;
                     }
                     // One that went away meanwhile is no problem.
                     Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
@@ -306,8 +309,13 @@ fn look<'a>(
         .collect()
 }
 
-/// Reads a session, from its bookmark where the file has only grown.
-fn read(mut located: Located, known: Option<Known>, before: Option<FileMark>) -> Done {
+/// Reads a session, from its bookmark where the file has only grown. `ending` gives where its newest turns lay then.
+fn read(
+    mut located: Located,
+    known: Option<Known>,
+    before: Option<FileMark>,
+    ending: impl FnOnce(&Path) -> Option<Ending>,
+) -> Done {
     let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
     if let Some(known) = &known {
         // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
@@ -323,6 +331,14 @@ fn read(mut located: Located, known: Option<Known>, before: Option<FileMark>) ->
     let mut continued = bookmark.is_some();
     if continued && reading.is_err() {
         (reading, continued) = (reader.read(&located, None, &mut |_| {}), false);
+    }
+    if let (Ok(reading), Some(bookmark), true) = (&mut reading, &bookmark, continued)
+        && let Some(before) = ending(&located.path)
+    {
+        reading.ending = Some(match reading.ending.take() {
+            Some(more) => before.grown(more, bookmark),
+            None => before,
+        });
     }
     Done { located, known, reading, continued }
 }

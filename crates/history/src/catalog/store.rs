@@ -13,11 +13,12 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use super::entry::Entry;
 use super::error::CatalogError;
 use super::private;
+use crate::ending::Ending;
 use crate::normal::Source;
 use crate::reader::{Bookmark, FileMark};
 
 /// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 3;
 
 const TABLES: &str = "
     CREATE TABLE session (
@@ -35,9 +36,18 @@ const TABLES: &str = "
         bookmark TEXT,
         entry TEXT NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE ending (
+        path TEXT PRIMARY KEY,
+        ending TEXT NOT NULL
+    ) WITHOUT ROWID;
     CREATE INDEX newest ON session (modified DESC, id DESC);
     CREATE INDEX own ON session (source_id);
 ";
+
+/// Files that are smaller are read whole at once, so it is not remembered where their newest turns lie.
+const LONG: u64 = 1024 * 1024;
+/// How long it may take to say where a session's newest turns lie. Of one that needs more all is read.
+const MAX_ENDING: usize = 256 * 1024;
 
 /// How long one connection waits for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -166,6 +176,21 @@ impl Catalog {
         }))
     }
 
+    /// Where the newest turns of a session lie, if that is known: [`newest`](crate::newest) reads them from there.
+    pub fn ending(&self, entry: &Entry) -> Result<Option<Ending>, CatalogError> {
+        self.ending_of(&entry.path)
+    }
+
+    pub(super) fn ending_of(&self, path: &Path) -> Result<Option<Ending>, CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT ending FROM ending WHERE path = ?1")?;
+        let found = statement.query_row([shown(path)], |row| {
+            // What cannot be read any more is as good as absent.
+            Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
+        });
+        Ok(found.optional()?.flatten())
+    }
+
     pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
         // A connection is whole after a panic, too.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
@@ -182,6 +207,7 @@ pub(super) fn write(
     entry: &mut Entry,
     mark: FileMark,
     bookmark: Option<&Bookmark>,
+    ending: Option<&Ending>,
 ) -> Result<(), CatalogError> {
     let path = shown(&entry.path);
     let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
@@ -209,11 +235,18 @@ pub(super) fn write(
         bookmark.and_then(|bookmark| serde_json::to_string(bookmark).ok()),
         text,
     ])?;
+    let ending = ending.and_then(|ending| serde_json::to_string(ending).ok());
+    match ending.filter(|ending| ending.len() <= MAX_ENDING && mark.size >= LONG) {
+        Some(ending) => connection.prepare("INSERT OR REPLACE INTO ending VALUES (?1, ?2)")?.execute([path, ending])?,
+        None => connection.prepare("DELETE FROM ending WHERE path = ?1")?.execute([path])?,
+    };
     Ok(())
 }
 
 pub(super) fn forget(connection: &Connection, path: &Path) -> Result<(), CatalogError> {
-    connection.prepare("DELETE FROM session WHERE path = ?1")?.execute([shown(path)])?;
+    for table in ["session", "ending"] {
+        connection.prepare(&format!("DELETE FROM {table} WHERE path = ?1"))?.execute([shown(path)])?;
+    }
     Ok(())
 }
 
@@ -252,6 +285,7 @@ fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
         return Err(rusqlite::Error::InvalidQuery.into());
     }
     writer.prepare("SELECT entry, bookmark, inode FROM session LIMIT 1")?;
+    writer.prepare("SELECT ending FROM ending LIMIT 1")?;
     Ok((writer, open()?))
 }
 

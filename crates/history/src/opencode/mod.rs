@@ -104,7 +104,7 @@ impl Reader for OpenCode {
             let storage = Storage::of_session(path).ok_or_else(|| HistoryError::malformed(path, "not in a storage"))?;
             tell(&storage, &located.id, 0, &mut HashSet::new(), turns)?
         };
-        Ok(Reading { session, bookmark: None })
+        Ok(Reading { session, bookmark: None, ending: None })
     }
 }
 

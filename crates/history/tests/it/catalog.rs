@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
 use grove_history::catalog::{Catalog, CatalogError, Filter, Keep, Phase, Scan, ScanReport, check};
-use grove_history::{Mark, Root, Source};
+use grove_history::{Amount, Mark, Root, Source, newest};
 
 use crate::support::Store;
 
@@ -115,6 +115,38 @@ fn what_has_not_changed_is_not_opened_again() {
     assert_eq!(catalog.get("one").unwrap().unwrap().session.turns, 2);
     fs::remove_file(path).unwrap();
     assert_eq!((home.scan(&catalog).removed, catalog.len().unwrap()), (1, 0));
+}
+
+#[test]
+fn where_the_newest_turns_of_a_long_session_lie_is_remembered_and_stays_true_as_it_grows() {
+    let home = Home::new();
+    let words = "word ".repeat(8_000);
+    let said: Vec<&str> = (0..40).map(|_| words.as_str()).collect();
+    let (chat, log) = (home.chat("one", &said), home.cli("two", &said));
+    home.chat("short", &["hello"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let check = |name: &str, is_known: bool| {
+        let entry = catalog.get(name).unwrap().unwrap();
+        let ending = catalog.ending(&entry).unwrap();
+        assert_eq!(ending.is_some(), is_known, "{name}");
+        for amount in [Amount::Turns(3), Amount::Turns(30), Amount::Entries(20), Amount::Turns(1_000)] {
+            let quick = newest(&entry.located(), ending.as_ref(), amount).unwrap();
+            assert_eq!(quick, newest(&entry.located(), None, amount).unwrap(), "{name} {amount:?}");
+        }
+    };
+    check("one", true);
+    check("two", true);
+    check("short", false);
+    append(&log, &line(90, "four"));
+    check("two", true);
+    assert_eq!(home.scan(&catalog).continued, 1);
+    check("two", true);
+    // What is gone leaves nothing behind.
+    let entry = catalog.get("one").unwrap().unwrap();
+    fs::remove_file(&chat).unwrap();
+    home.scan(&catalog);
+    assert_eq!(catalog.ending(&entry).unwrap(), None);
 }
 
 #[test]
