@@ -17,7 +17,7 @@ use crate::normal::Source;
 use crate::reader::{Bookmark, FileMark};
 
 /// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE session (
