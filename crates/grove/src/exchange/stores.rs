@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use grove_history::{Environment, Hints, HistoryError, Located, Platform, Source, locations, reader_of, readers};
+use grove_history::catalog::{Catalog, Entry};
+use grove_history::{Hints, HistoryError, Located, Root, Source, reader_of, readers};
 
 use super::brought::{self, BringError};
 
@@ -40,29 +41,44 @@ pub(crate) enum NameError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Where the tools of this machine keep their sessions.
+/// Where the tools of this machine keep their sessions, and the catalog of them.
 #[derive(Debug)]
 pub(crate) struct Stores {
-    platform: Platform,
-    environment: Environment,
+    roots: Vec<Root>,
+    catalog: Option<PathBuf>,
+}
+
+/// What the catalog says to a name.
+#[derive(Debug)]
+pub(crate) enum Catalogued {
+    Session(Box<Located>),
+    Unknown,
+    /// There is none, or none that can be asked.
+    NoCatalog,
 }
 
 impl Stores {
-    pub(crate) fn of_this_machine() -> Self {
-        let home = etcetera::home_dir().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
-        let environment = Environment::of(home, |name| std::env::var(name).ok());
-        Self { platform: Platform::current(), environment }
+    pub(crate) fn new(roots: Vec<Root>, catalog: Option<PathBuf>) -> Self {
+        Self { roots, catalog }
     }
 
-    /// The session that somebody means by an id, the beginning of one, or another name that its tool has for it.
-    ///
-    /// Everything that looks for a session of another tool comes through here: a catalog answers the same without looking
-    /// at each folder.
+    /// The session that somebody means by the catalog's name of it, an id, the beginning of one, or another name that its
+    /// tool has for it, as the catalog knows it.
+    pub(crate) fn catalogued(&self, source: Option<Source>, wanted: &str) -> Result<Catalogued, NameError> {
+        let catalog = self.catalog.as_deref().filter(|path| path.is_file()).map(Catalog::look);
+        let Some(Ok(catalog)) = catalog else { return Ok(Catalogued::NoCatalog) };
+        let Ok(meant) = catalog.meant(source, wanted) else { return Ok(Catalogued::NoCatalog) };
+        // What went away since the last scan is not meant.
+        let there: Vec<Located> = meant.iter().filter(|entry| entry.path.exists()).map(Entry::located).collect();
+        let found = one_of(&there.iter().collect::<Vec<_>>(), wanted)?;
+        Ok(found.map_or(Catalogued::Unknown, |located| Catalogued::Session(Box::new(located))))
+    }
+
+    /// The same by looking into every store, which takes its time.
     pub(crate) fn named(&self, source: Option<Source>, wanted: &str) -> Result<Option<Located>, NameError> {
-        let roots = locations(self.platform, &self.environment).into_iter();
-        let roots = roots.filter(|root| source.is_none_or(|source| source == root.source));
+        let roots = self.roots.iter().filter(|root| source.is_none_or(|source| source == root.source));
         let all: Vec<Located> =
-            roots.flat_map(|root| reader_of(root.source).find(&root, Hints::Read).sessions).collect();
+            roots.flat_map(|root| reader_of(root.source).find(root, Hints::Read).sessions).collect();
         let exact: Vec<&Located> = all.iter().filter(|located| located.id == wanted).collect();
         if !exact.is_empty() {
             return one_of(&exact, wanted);
@@ -81,6 +97,8 @@ impl Stores {
 /// The source and the id of a name that says both.
 pub(crate) fn with_source(wanted: &str) -> Option<(Source, &str)> {
     let (name, id) = wanted.split_once(':')?;
+    // Lists have it as a URI.
+    let id = id.strip_prefix('/').unwrap_or(id);
     let source = readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)?;
     Some((source, id))
 }

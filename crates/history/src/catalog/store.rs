@@ -79,7 +79,11 @@ impl Catalog {
     /// Opens a catalog that another process writes, to look at it.
     pub fn look(path: &Path) -> Result<Self, CatalogError> {
         let open = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(open()?) })
+        let reader = open()?;
+        if reader.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != VERSION {
+            return Err(CatalogError::OtherVersion);
+        }
+        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(reader) })
     }
 
     /// Throws away all that is remembered.
@@ -104,21 +108,6 @@ impl Catalog {
     /// A session by the catalog's own name of it.
     pub fn named(&self, id: &str) -> Result<Option<Entry>, CatalogError> {
         self.one("SELECT entry FROM session WHERE id = ?1", id)
-    }
-
-    /// A session by any name: the catalog's, the id that its tool uses, or what the tool's agent calls it. Where several
-    /// have it, the newest.
-    pub fn get(&self, name: &str) -> Result<Option<Entry>, CatalogError> {
-        if let Some(entry) = self.named(name)? {
-            return Ok(Some(entry));
-        }
-        let own = "SELECT entry FROM session WHERE source_id = ?1 ORDER BY modified DESC LIMIT 1";
-        if let Some(entry) = self.one(own, name)? {
-            return Ok(Some(entry));
-        }
-        let other = "SELECT entry FROM session WHERE EXISTS
-            (SELECT 1 FROM json_each(entry, '$.session.aliases') WHERE value = ?1) ORDER BY modified DESC LIMIT 1";
-        self.one(other, name)
     }
 
     fn one(&self, sql: &str, name: &str) -> Result<Option<Entry>, CatalogError> {
@@ -249,7 +238,7 @@ fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
         writer.execute_batch(TABLES)?;
         writer.pragma_update(None, "user_version", VERSION)?;
     } else if version != VERSION {
-        return Err(rusqlite::Error::InvalidQuery.into());
+        return Err(CatalogError::OtherVersion);
     }
     writer.prepare("SELECT entry, bookmark, inode FROM session LIMIT 1")?;
     Ok((writer, open()?))

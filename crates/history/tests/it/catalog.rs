@@ -139,6 +139,31 @@ fn a_file_that_has_grown_is_read_on_and_comes_to_the_same_as_read_anew() {
 }
 
 #[test]
+fn a_name_means_what_it_says_exactly_before_what_only_begins_so() {
+    let home = Home::new();
+    for id in ["abc", "abcd", "abd"] {
+        home.chat(id, &["first"]);
+    }
+    home.cli("abce", &["hello"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let meant = |source, wanted: &str| {
+        let entries = catalog.meant(source, wanted).unwrap().into_iter();
+        entries.map(|entry| entry.session.source_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(meant(None, "abc"), ["abc"]);
+    assert_eq!(meant(None, "vs-code.abc"), ["abc"]);
+    assert_eq!(meant(None, "ab"), ["abc", "abcd", "abce", "abd"]);
+    assert_eq!(meant(Some(Source::CopilotCli), "ab"), ["abce"]);
+    assert_eq!(meant(Some(Source::CopilotCli), "abc"), ["abce"], "another tool's is not meant");
+    assert_eq!(meant(None, "vs-code.abcd"), ["abcd"]);
+    for nothing in ["", "x", "%", "a%", "_bc"] {
+        assert_eq!(meant(None, nothing), [""; 0], "{nothing}");
+    }
+    assert!(Catalog::look(&home.data.path().join("none.db")).is_err());
+}
+
+#[test]
 fn a_damaged_catalog_or_one_of_another_version_is_made_anew() {
     let home = Home::new();
     home.chat("one", &["first"]);
@@ -149,6 +174,7 @@ fn a_damaged_catalog_or_one_of_another_version_is_made_anew() {
     let other = rusqlite::Connection::open(home.database()).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
+    assert!(matches!(Catalog::look(&home.database()), Err(CatalogError::OtherVersion)));
     let catalog = home.catalog();
     assert!(catalog.is_empty().unwrap());
     assert_eq!(home.scan(&catalog).sessions, 1);
