@@ -80,7 +80,7 @@ pub use damage::{BadPlace, Damage, Mark};
 pub use error::HistoryError;
 pub use normal::*;
 pub use platform::{Environment, Platform};
-pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root, read_whole};
+pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Lost, Reader, Reading, Root, read_whole};
 pub use to_core::{ChildChat, CoreTurn, HISTORY, core_turn};
 pub use tools::{kind_of, model_name};
 

@@ -172,7 +172,7 @@ pub(super) fn write(
     mark: FileMark,
     bookmark: Option<&Bookmark>,
 ) -> Result<(), CatalogError> {
-    let path = shown(&entry.path);
+    let path = shown(&entry.key());
     let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
     let is_taken = |id: &str| connection.prepare(taken)?.query_row(params![id, path], |row| row.get::<_, i64>(0));
     let own = entry.id.clone();
