@@ -68,6 +68,14 @@ pub(crate) async fn find(reach: &Reach, wanted: &str, protocol: Protocol) -> Res
     Ok(Meant::Elsewhere(Box::new(elsewhere(reach, None, wanted)?.ok_or(failure)?)))
 }
 
+/// A session of another tool that is called so, by `source:id` or by an id or the beginning of one.
+pub(crate) fn of_another_tool(reach: &Reach, wanted: &str) -> Result<Option<Located>, Failure> {
+    match with_source(wanted) {
+        Some((source, id)) => elsewhere(reach, Some(source), id),
+        None => elsewhere(reach, None, wanted),
+    }
+}
+
 /// A session of another tool. The catalog knows them all; only where it does not answer is every store looked into.
 fn elsewhere(reach: &Reach, source: Option<Source>, wanted: &str) -> Result<Option<Located>, Failure> {
     let told = |error: NameError| match error {

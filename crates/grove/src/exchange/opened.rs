@@ -54,6 +54,11 @@ impl Opened {
         Heading { source: self.source, session: &self.session }
     }
 
+    /// Whose session it is.
+    pub(crate) fn source(&self) -> &'static str {
+        self.source
+    }
+
     pub(crate) fn session(&self) -> &ForeignSession {
         &self.session
     }

@@ -1,7 +1,7 @@
 //! Sessions of other tools on this machine, by what people call them. They are only looked at.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use grove_history::catalog::{Catalog, Entry};
@@ -9,8 +9,6 @@ use grove_history::{Hints, HistoryError, Located, Root, Source, reader_of, reade
 
 use super::brought::{self, BringError};
 
-/// How much of a file is looked at to find out what it is.
-const LOOKED_AT: u64 = 1 << 20;
 /// The shortest name by which other names of sessions are looked for: that opens every one of them.
 const SHORTEST_ALIAS: usize = 12;
 
@@ -28,11 +26,6 @@ pub(crate) enum AtPath {
 pub(crate) enum NameError {
     #[error("{wanted:?} may mean several sessions of other tools ({found}): say more of it, or name the file")]
     Several { wanted: String, found: String },
-    #[error(
-        "{} is no session: name a file of VS Code's chat sessions, a session's folder of the Copilot CLI or of Grove, or a log of pi or oh-my-pi",
-        .0.display()
-    )]
-    NotASession(PathBuf),
     #[error(transparent)]
     Bring(#[from] BringError),
     #[error(transparent)]
@@ -106,7 +99,8 @@ pub(crate) fn with_source(wanted: &str) -> Option<(Source, &str)> {
 /// What a path is. Words that no file is called by are no path.
 pub(crate) fn at_path(wanted: &str) -> Option<Result<AtPath, NameError>> {
     let path = Path::new(wanted);
-    let has_extension = path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl");
+    let has_extension =
+        path.extension().is_some_and(|extension| ["json", "jsonl", "zst"].iter().any(|it| extension == *it));
     match fs::metadata(path) {
         Ok(_) if has_extension || wanted.contains(std::path::is_separator) => Some(look(path)),
         // Nothing else is called so.
@@ -118,32 +112,10 @@ pub(crate) fn at_path(wanted: &str) -> Option<Result<AtPath, NameError>> {
 }
 
 fn look(path: &Path) -> Result<AtPath, NameError> {
-    let located = |source, path: &Path| Ok(AtPath::Session(Box::new(Located::of_file(source, path)?)));
-    match brought::find(path) {
-        Ok(brought::Found::CopilotCli(log)) => located(Source::CopilotCli, &log),
-        Ok(brought::Found::Log(log)) => Ok(AtPath::Log(log)),
-        Err(BringError::NotASession(_)) => match is_vs_code(path) {
-            Ok(true) => located(Source::VsCode, path),
-            Ok(false) => Err(NameError::NotASession(path.to_owned())),
-            Err(error) => Err(NameError::Io { path: path.to_owned(), error }),
-        },
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether a file begins as VS Code's sessions do: with an object that has requests, or with a line of a mutation log.
-fn is_vs_code(path: &Path) -> io::Result<bool> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let mut begin = Vec::new();
-    File::open(path)?.take(LOOKED_AT).read_to_end(&mut begin)?;
-    let begin = String::from_utf8_lossy(&begin);
-    let begin = begin.trim_start();
-    Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("json") => begin.starts_with('{') && begin.contains("\"requests\""),
-        Some("jsonl") => begin.starts_with("{\"kind\":"),
-        _ => false,
+    Ok(match brought::find(path)? {
+        brought::Found::CopilotCli(log) => AtPath::Session(Box::new(Located::of_file(Source::CopilotCli, &log)?)),
+        brought::Found::Foreign(located) => AtPath::Session(located),
+        brought::Found::Log(log) => AtPath::Log(log),
     })
 }
 
