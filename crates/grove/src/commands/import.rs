@@ -18,6 +18,7 @@ use super::{Failure, errand, exit, say};
 use crate::cli::{Common, ImportArgs};
 use crate::connect::{Reach, id_of, new_id};
 use crate::exchange::brought::{Brought, WantedId, bring, bring_located};
+use crate::exchange::stores::with_source;
 use crate::show::style::harmless;
 use crate::talk::tree::AnyClient;
 
@@ -73,7 +74,8 @@ fn tell(path: &Path, taken: &TakenIn, as_json: bool) -> Result<(), Failure> {
 
 async fn take_in(client: &AnyClient, reach: &Reach, path: &Path, args: &ImportArgs) -> Result<TakenIn, Failure> {
     let id = if args.new_id { WantedId::New(new_id()?) } else { WantedId::Own };
-    let name = path.to_str().filter(|_| !path.exists() && path.components().count() == 1);
+    let is_name = |name: &str| with_source(name).is_some() || path.components().count() == 1;
+    let name = path.to_str().filter(|name| !path.exists() && is_name(name));
     let brought = match name.map(|name| of_another_tool(reach, name)).transpose()?.flatten() {
         Some(located) => bring_located(located, &id)?,
         None => bring(path, &id)?,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp};
 use grove_fs::workspace::{Field, Manifest, Value};
-use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of};
+use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of, source_of};
 use grove_wire::ahp::time;
 use grove_wire::x_grove::import::BeginParams;
 use serde::Deserialize;
@@ -16,7 +16,6 @@ use super::folder::{FileBeside, beside};
 use super::foreign_log::{ForeignLog, LeftOut, WriteError, Written};
 use super::log_lines::{self, LinesError};
 use super::opened::Opened;
-use super::recognized::source_of;
 
 const LOG: &str = "events.jsonl";
 /// How much of a file is looked at to find out what it is.
@@ -103,7 +102,7 @@ pub(super) fn find(path: &Path) -> Result<Found, BringError> {
     if !log.is_file() {
         return Err(BringError::NotASession(path.to_owned()));
     }
-    if let Some(source) = source_of(&log).map_err(io)? {
+    if let Some(source) = source_of(&log)? {
         return Ok(Found::Foreign(Box::new(Located::of_file(source, &log)?)));
     }
     let mut first = Vec::new();

@@ -1,29 +1,29 @@
 //! Which tool wrote a file, by how it is called and how it begins.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
-use grove_history::Source;
 use serde_json::Value;
+
+use crate::error::HistoryError;
+use crate::files;
+use crate::normal::Source;
 
 /// How much of a file is looked at.
 const LOOKED_AT: u64 = 1 << 20;
 /// How many lines of a log: the first ones may be damaged, or say too little.
 const LINES: usize = 20;
 
-/// The tool whose session a file is, where that is known. The Copilot CLI's and pi's logs are not among them: their own
-/// folders say more.
-pub(super) fn source_of(path: &Path) -> io::Result<Option<Source>> {
-    if !path.is_file() {
-        return Ok(None);
-    }
+/// The tool whose session a file is, where its name or its beginning says so. Of events of the Copilot CLI and of logs of pi
+/// nothing is said here: other programs' logs have the same form.
+pub fn source_of(path: &Path) -> Result<Option<Source>, HistoryError> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     if name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
         return Ok(Some(Source::Codex));
     }
     let mut begin = Vec::new();
-    File::open(path)?.take(LOOKED_AT).read_to_end(&mut begin)?;
+    let (file, _) = files::open(path)?;
+    file.take(LOOKED_AT).read_to_end(&mut begin).map_err(|error| HistoryError::io(path, error))?;
     let begin = String::from_utf8_lossy(&begin);
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
         Some("json") => of_object(path, begin.trim_start()),
