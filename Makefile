@@ -65,7 +65,7 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	$(CARGO) build -p grove
 	timeout --kill-after=5 600 ./tools/test-pi
 
-test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot (needs node and npm; at most 15 minutes)
+test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot; read what they and pi store (needs node and npm; at most 15 minutes)
 	timeout --kill-after=5 900 ./tools/test-agents
 
 test-copilot: ## Run the real Copilot CLI as a client, offline (needs node, npm, python3 and tmux; at most 5 minutes)

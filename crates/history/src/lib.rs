@@ -10,6 +10,7 @@
 //! - [`vscode`]: Copilot Chat in VS Code and the programs built from it; [`copilot_cli`]: the Copilot CLI; [`claude`]: Claude
 //!   Code; [`codex`], [`gemini`], [`opencode`]; [`pi`]: pi and oh-my-pi. Each is a folder with a [`Reader`] and a function
 //!   `locations`, and is listed in [`readers`] and [`locations`].
+//! - [`source_of`]: whose session a file is that lies somewhere.
 //! - [`export`]: sessions written for people (Markdown, HTML) and for programs (JSON, Copilot Chat).
 //! - [`Follows`] and [`path`]: several tools keep trees. All turns are told, in the order of the file, and each
 //!   says which one it goes on from.
@@ -72,6 +73,7 @@ pub mod opencode;
 pub mod pi;
 mod platform;
 mod reader;
+mod recognized;
 mod records;
 mod subagents;
 mod to_core;
@@ -85,7 +87,8 @@ pub use error::HistoryError;
 pub use newest::{Newest, newest};
 pub use normal::*;
 pub use platform::{Environment, Platform};
-pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root, read_whole};
+pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Lost, Reader, Reading, Root, read_whole};
+pub use recognized::source_of;
 pub use to_core::{ChildChat, CoreTurn, HISTORY, core_turn};
 pub use tools::{kind_of, model_name};
 

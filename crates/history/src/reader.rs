@@ -16,6 +16,7 @@ use crate::ending::{Asked, Ending};
 use crate::error::HistoryError;
 use crate::files;
 use crate::normal::{ForeignSession, ForeignTurn, Source, Workspace};
+use crate::opencode::{self, SharedDatabase};
 
 /// A reader of one tool's stores. It never writes where it reads.
 pub trait Reader: Debug + Send + Sync {
@@ -23,6 +24,11 @@ pub trait Reader: Debug + Send + Sync {
 
     /// The sessions below a root. What cannot be looked at is told beside them, and hides none of the others.
     fn find(&self, root: &Root, hints: Hints) -> Finding;
+
+    /// Whether hints add anything to what is found.
+    fn has_hints(&self) -> bool {
+        true
+    }
 
     /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier reading of the same file,
     /// the turns before it are left out; they count in the session all the same.
@@ -58,7 +64,17 @@ pub struct Root {
 #[derive(Debug, Default)]
 pub struct Finding {
     pub sessions: Vec<Located>,
+    /// What the tool itself lists and has no file of; told only where its lists are looked at.
+    pub lost: Vec<Lost>,
     pub problems: Vec<HistoryError>,
+}
+
+/// A session that its tool lists, and that lies nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub id: String,
+    /// Where it would lie, or the list that has it where that does not say.
+    pub path: PathBuf,
 }
 
 /// A session that was found and not opened.
@@ -75,6 +91,8 @@ pub struct Located {
     pub mark: FileMark,
     pub workspace: Workspace,
     pub headline: Headline,
+    /// A copy of the database that holds it, which all that were found in it share.
+    pub(crate) database: Option<SharedDatabase>,
 }
 
 impl Located {
@@ -105,7 +123,16 @@ impl Located {
             mark: FileMark::default(),
             workspace: Workspace::default(),
             headline: Headline::default(),
+            database: None,
         }
+    }
+
+    /// The session for who reads it more than once: what each reading would copy is copied now.
+    pub fn at_hand(mut self) -> Result<Self, HistoryError> {
+        if self.database.is_none() && opencode::is_database(self.source, &self.path) {
+            self.database = Some(SharedDatabase::copy(&self.path)?);
+        }
+        Ok(self)
     }
 
     /// A session by the name of its file, wherever that lies: an export, say.

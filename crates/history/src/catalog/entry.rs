@@ -1,11 +1,12 @@
 //! A session as the catalog has it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::normal::{ForeignSession, Source};
+use crate::opencode::is_database;
 use crate::reader::{FileMark, Located};
 
 /// A session that was found and read once. Its turns are not here: [`Entry::located`] says where to read them.
@@ -51,6 +52,11 @@ impl Entry {
         self.session.title.as_deref().unwrap_or(&self.session.first_message)
     }
 
+    /// By which the catalog knows it again.
+    pub(super) fn key(&self) -> PathBuf {
+        key(self.source(), &self.path, &self.session.source_id)
+    }
+
     /// The session for its reader.
     pub fn located(&self) -> Located {
         let path = self.path.clone();
@@ -64,6 +70,20 @@ impl Entry {
             ..Located::nowhere(self.source(), self.session.source_id.clone())
         }
     }
+}
+
+/// By which a session that was found is known again: its file, or, where a database holds many, its place in that.
+pub(super) fn key_of(located: &Located) -> PathBuf {
+    key(located.source, &located.path, &located.id)
+}
+
+fn key(source: Source, path: &Path, id: &str) -> PathBuf {
+    let mut key = path.as_os_str().to_owned();
+    if is_database(source, path) {
+        key.push("#");
+        key.push(id);
+    }
+    key.into()
 }
 
 /// How long a name may be that is made of a tool's own id.

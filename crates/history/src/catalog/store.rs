@@ -89,7 +89,11 @@ impl Catalog {
     /// Opens a catalog that another process writes, to look at it.
     pub fn look(path: &Path) -> Result<Self, CatalogError> {
         let open = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(open()?) })
+        let reader = open()?;
+        if reader.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != VERSION {
+            return Err(CatalogError::OtherVersion);
+        }
+        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(reader) })
     }
 
     /// Throws away all that is remembered.
@@ -114,21 +118,6 @@ impl Catalog {
     /// A session by the catalog's own name of it.
     pub fn named(&self, id: &str) -> Result<Option<Entry>, CatalogError> {
         self.one("SELECT entry FROM session WHERE id = ?1", id)
-    }
-
-    /// A session by any name: the catalog's, the id that its tool uses, or what the tool's agent calls it. Where several
-    /// have it, the newest.
-    pub fn get(&self, name: &str) -> Result<Option<Entry>, CatalogError> {
-        if let Some(entry) = self.named(name)? {
-            return Ok(Some(entry));
-        }
-        let own = "SELECT entry FROM session WHERE source_id = ?1 ORDER BY modified DESC LIMIT 1";
-        if let Some(entry) = self.one(own, name)? {
-            return Ok(Some(entry));
-        }
-        let other = "SELECT entry FROM session WHERE EXISTS
-            (SELECT 1 FROM json_each(entry, '$.session.aliases') WHERE value = ?1) ORDER BY modified DESC LIMIT 1";
-        self.one(other, name)
     }
 
     fn one(&self, sql: &str, name: &str) -> Result<Option<Entry>, CatalogError> {
@@ -178,7 +167,7 @@ impl Catalog {
 
     /// Where the newest turns of a session lie, if that is known: [`newest`](crate::newest) reads them from there.
     pub fn ending(&self, entry: &Entry) -> Result<Option<Ending>, CatalogError> {
-        self.ending_of(&entry.path)
+        self.ending_of(&entry.key())
     }
 
     pub(super) fn ending_of(&self, path: &Path) -> Result<Option<Ending>, CatalogError> {
@@ -209,7 +198,7 @@ pub(super) fn write(
     bookmark: Option<&Bookmark>,
     ending: Option<&Ending>,
 ) -> Result<(), CatalogError> {
-    let path = shown(&entry.path);
+    let path = shown(&entry.key());
     let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
     let is_taken = |id: &str| connection.prepare(taken)?.query_row(params![id, path], |row| row.get::<_, i64>(0));
     let own = entry.id.clone();
@@ -282,7 +271,7 @@ fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
         writer.execute_batch(TABLES)?;
         writer.pragma_update(None, "user_version", VERSION)?;
     } else if version != VERSION {
-        return Err(rusqlite::Error::InvalidQuery.into());
+        return Err(CatalogError::OtherVersion);
     }
     writer.prepare("SELECT entry, bookmark, inode FROM session LIMIT 1")?;
     writer.prepare("SELECT ending FROM ending LIMIT 1")?;
