@@ -24,6 +24,19 @@ pub struct Ending {
     pub(crate) places: Places,
 }
 
+impl Ending {
+    /// How many bytes have to be read for so much of the end; `None` where it is not known.
+    pub fn bytes(&self, amount: Amount) -> Option<u64> {
+        match &self.places {
+            Places::Steps(steps) => Some(self.mark.size.saturating_sub(steps.before(amount)?.bookmark.offset)),
+            Places::Requests(requests) => {
+                let (_, newest) = requests.newest(amount)?;
+                Some(newest.iter().map(Request::bytes).sum())
+            }
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Places {
@@ -239,6 +252,13 @@ pub(crate) struct Request {
     /// Lines that change it, or messages that belong to it, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Range>,
+}
+
+impl Request {
+    fn bytes(&self) -> u64 {
+        let (Origin::Value(origin) | Origin::Line(origin)) = self.origin;
+        origin.length + self.changes.iter().map(|change| change.length).sum::<u64>()
+    }
 }
 
 /// What is known of a turn.

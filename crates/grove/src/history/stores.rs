@@ -198,7 +198,7 @@ impl History for ForeignStores {
         let id = id.clone();
         let opened = self.ask(move |inner| {
             let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
-            let opened = opened::open(&entry, &look);
+            let opened = opened::open(&entry, &look, || inner.catalog.ending(&entry).unwrap_or_default());
             // Whoever wanted it may be gone, and it is read to its end all the same.
             drop(permit);
             Ok(Some(opened))

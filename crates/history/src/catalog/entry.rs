@@ -87,7 +87,7 @@ fn key(source: Source, path: &Path, id: &str) -> PathBuf {
 }
 
 /// How long a name may be that is made of a tool's own id.
-const LONGEST_ID: usize = 120;
+const LONGEST_ID: usize = 100;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it fits into a URI and a file's name.
 pub(super) fn name_of(source: Source, source_id: &str) -> String {
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn a_name_has_nothing_in_it_that_a_uri_would_not_take() {
         assert_eq!(name_of(Source::CopilotCli, "a/b c:é-1"), "copilot-cli.a_b_c__-1");
-        assert!(name_of(Source::VsCode, &"x".repeat(1_000)).len() < 140);
+        assert!(name_of(Source::VsCode, &"x".repeat(1_000)).len() < 128);
     }
 }
