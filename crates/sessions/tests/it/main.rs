@@ -6,6 +6,7 @@
 mod active;
 mod chats;
 mod context;
+mod documents;
 mod drafts;
 mod facade;
 mod groups;
