@@ -209,7 +209,8 @@ impl Shared {
         for id in &sending {
             self.take_back(&mut table, id);
         }
-        table.drafts.clear();
+        let drafts: Vec<Session> = table.drafts.drain().map(|(_, draft)| draft.source.session()).collect();
+        self.announcer.sessions(SessionsChange::removed(drafts));
         if !std::mem::take(&mut table.agents).is_empty() {
             self.announcer.session_types();
         }
