@@ -66,6 +66,7 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
             Ok(client) => {
                 let began = Instant::now();
                 let why = serve(shared, &client, options).await;
+                shared.settle();
                 if began.elapsed() >= options.reconnect.steady {
                     waits.reset();
                 }
