@@ -68,15 +68,16 @@ impl Listening {
     /// Lets clients in everywhere.
     pub(crate) fn serve(self, host: Host, token: &Token, page: Page) -> Result<Serving> {
         let local = self.find()?.local;
-        let serving =
-            server::serve_with_page(host, Access::loopback(token.clone(), local), page, Box::new(self.local));
+        let serving = server::serve_with_page(host, Access::loopback(token.clone(), local), page, Box::new(self.local));
         match self.remote {
             Some((listener, Some(certificate))) => {
                 let access = Access::remote(token.clone(), Privacy::Tls);
                 serving.listen(access, Box::new(TlsListener::new(listener, &certificate)));
             }
             Some((listener, None)) => {
-                tracing::warn!("what other machines say to this host, the token too, can be read on the way (--insecure)");
+                tracing::warn!(
+                    "what other machines say to this host, the token too, can be read on the way (--insecure)"
+                );
                 serving.listen(Access::remote(token.clone(), Privacy::None), Box::new(listener));
             }
             None => {}

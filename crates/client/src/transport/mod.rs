@@ -84,9 +84,8 @@ pub enum EndpointError {
 impl Endpoint {
     /// A host at an address.
     pub fn new(address: &HostAddress, access: &Access) -> Result<Self, EndpointError> {
-        let web = |url: Uri, dial: Arc<dyn Dial>| {
-            Ok(Self(Way::Web { url, token: bearer(access.token.as_deref())?, dial }))
-        };
+        let web =
+            |url: Uri, dial: Arc<dyn Dial>| Ok(Self(Way::Web { url, token: bearer(access.token.as_deref())?, dial }));
         match address {
             HostAddress::Plain(url) => web(url.clone(), Arc::new(Tcp(socket_address(url, 80)))),
             HostAddress::Tls(url) => {

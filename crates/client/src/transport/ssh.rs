@@ -151,19 +151,10 @@ mod tests {
 
     #[test]
     fn a_shell_over_there_takes_every_word_for_one_word() {
-        assert_eq!(
-            arguments("ssh://dev-box"),
-            ["-T", "-o", "BatchMode=yes", "--", "dev-box", "grove serve --stdio"]
-        );
+        assert_eq!(arguments("ssh://dev-box"), ["-T", "-o", "BatchMode=yes", "--", "dev-box", "grove serve --stdio"]);
         assert_eq!(
             arguments("ssh://me@dev-box:2222/it's%20$(mine)?grove=/opt/grove")[3..],
-            [
-                "-p",
-                "2222",
-                "--",
-                "me@dev-box",
-                r"/opt/grove serve --stdio --data-dir '/it'\''s $(mine)'"
-            ]
+            ["-p", "2222", "--", "me@dev-box", r"/opt/grove serve --stdio --data-dir '/it'\''s $(mine)'"]
         );
     }
 }

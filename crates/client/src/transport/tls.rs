@@ -16,8 +16,8 @@ use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVe
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
-    CertificateError as RustlsCertificate, ClientConfig, DigitallySignedStruct, Error as TlsError,
-    SignatureScheme, version,
+    CertificateError as RustlsCertificate, ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
+    version,
 };
 
 use super::{Dial, Stream};
@@ -35,7 +35,9 @@ impl Fingerprint {
 
 /// What is no fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no fingerprint of a certificate: it is `sha256:` and 64 hexadecimal digits, as `grove serve` shows it")]
+#[error(
+    "{0:?} is no fingerprint of a certificate: it is `sha256:` and 64 hexadecimal digits, as `grove serve` shows it"
+)]
 pub struct FingerprintError(String);
 
 impl FromStr for Fingerprint {
@@ -94,8 +96,9 @@ pub(super) struct Tls {
 #[async_trait]
 impl Dial for Tls {
     async fn dial(&self) -> io::Result<Box<dyn Stream>> {
-        let name = ServerName::try_from(self.name.clone())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("{:?} is no name of a machine", self.name)))?;
+        let name = ServerName::try_from(self.name.clone()).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("{:?} is no name of a machine", self.name))
+        })?;
         let provider = Arc::new(ring::default_provider());
         let shown = Arc::new(OnceLock::new());
         let verifier = Pinned { pin: self.pin, shown: shown.clone(), provider: provider.clone() };

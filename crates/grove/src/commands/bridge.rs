@@ -105,10 +105,7 @@ async fn outwards(
 }
 
 /// From the host to the client, until the host ends or nobody listens.
-async fn inwards(
-    socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin),
-    end: End,
-) -> Result<()> {
+async fn inwards(socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin), end: End) -> Result<()> {
     let mut out = tokio::io::stdout();
     while let Some(message) = socket.next().await {
         let mut line = match message {

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use futures_util::StreamExt;
-use grove_client::{Access, Ahp, Backoff, CertificateError, Client, ConnectError, Fingerprint, HostAddress, OpenError, Options};
+use grove_client::{
+    Access, Ahp, Backoff, CertificateError, Client, ConnectError, Fingerprint, HostAddress, OpenError, Options,
+};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
 

@@ -166,7 +166,8 @@ mod tests {
     fn a_damaged_file_is_said_to_be_one_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = path(folder.path());
-        let all = ["nonsense", "[lab]\naddress = 'x'", "[lab]\naddress = 'ws://x'\npin = 'x'", "[Lab]\naddress = 'ws://x'"];
+        let all =
+            ["nonsense", "[lab]\naddress = 'x'", "[lab]\naddress = 'ws://x'\npin = 'x'", "[Lab]\naddress = 'ws://x'"];
         for text in all {
             data_folder::write_private(&path, text).unwrap();
             assert!(read(folder.path()).is_err(), "{text}");

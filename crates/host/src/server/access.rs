@@ -275,7 +275,10 @@ mod tests {
         let owner = Access::owner();
         assert_eq!(owner.check_source(&headers(&[("host", "localhost")])), Ok(()));
         assert_eq!(owner.check_source(&headers(&[("host", "evil.example")])), Err(Refusal::ForeignHost));
-        assert_eq!((owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())), (Ok(()), Ok(())));
+        assert_eq!(
+            (owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())),
+            (Ok(()), Ok(()))
+        );
     }
 
     #[test]

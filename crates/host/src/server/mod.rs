@@ -69,7 +69,10 @@ pub struct Serving {
 
 impl std::fmt::Debug for Serving {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Serving").field("connections", &self.connections).field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("Serving")
+            .field("connections", &self.connections)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
     }
 }
 
