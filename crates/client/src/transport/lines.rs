@@ -24,22 +24,24 @@ pub(super) fn sink(
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> impl Sink<Message, Error = SocketError> + Send + 'static {
     futures_util::sink::unfold(output, |mut output, message: Message| async move {
-        match message {
-            Message::Text(text) => {
-                let mut line = text.as_str().to_owned();
-                line.push('\n');
-                output.write_all(line.as_bytes()).await?;
-            }
-            Message::Ping(_) => output.write_all(format!("{}\n", sign_of_life()).as_bytes()).await?,
-            Message::Close(_) => {
-                output.shutdown().await?;
-                return Ok(output);
-            }
-            Message::Binary(_) | Message::Pong(_) | Message::Frame(_) => {}
+        if write(&mut output, message).await.is_err() {
+            // Nobody reads it any more. Whoever reads from there finds out why, and says it.
+            std::future::pending::<()>().await;
         }
-        output.flush().await?;
         Ok(output)
     })
+}
+
+async fn write(output: &mut (impl AsyncWrite + Unpin), message: Message) -> io::Result<()> {
+    let mut line = match message {
+        Message::Text(text) => text.as_str().to_owned(),
+        Message::Ping(_) => sign_of_life(),
+        Message::Close(_) => return output.shutdown().await,
+        Message::Binary(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
+    };
+    line.push('\n');
+    output.write_all(line.as_bytes()).await?;
+    output.flush().await
 }
 
 /// Reads messages of at most so many bytes. `ended` says what it means that there are no more.

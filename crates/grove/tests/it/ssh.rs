@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use grove_client::{Access, Ahp, Backoff, Client, Dialect, Endpoint, Options, Status, Subscription, V1};
+use grove_client::{Access, Ahp, Backoff, Client, Dialect, Endpoint, Options, Outcome, Status, Subscription, V1};
 use grove_testkit::PATIENCE;
 use grove_wire::ahp::{Action, ChatAction, ChatTurnStarted, CreateSessionParams, Message, SessionLifecycle};
 use grove_wire::v1::{self, SessionChange, UserMessage};
@@ -133,11 +133,15 @@ async fn a_client_comes_back_when_its_ssh_is_killed_and_misses_nothing() {
     for round in 1..=2 {
         let turn = format!("t{round}");
         let steps = json!([{"say": "before "}, {"sleepMs": 300}, {"say": "after"}]);
-        chat.dispatch(say(&turn, &steps)).unwrap();
-        soon("text", chat.until(|state| state.chat()?.active_turn.as_ref().map(|_| ()))).await.unwrap();
-        let mut status = client.status();
+        let begun = soon("the turn's beginning", chat.dispatch(say(&turn, &steps)).unwrap().into_future()).await;
+        assert!(matches!(begun, Outcome::Confirmed(_)), "{begun:?}");
         kill_process(*pids(&host.place).last().unwrap(), Signal::KILL).unwrap();
-        soon("the loss", status.wait_for(|status| *status != Status::Connected)).await.unwrap();
+        let another = async {
+            while pids(&host.place).len() == round {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        soon("another ssh", another).await;
         soon("a new connection", client.connected()).await.unwrap();
         let ended = chat.until(|state| state.chat()?.turns.iter().find(|done| done.id == turn).cloned());
         let ended = soon("the turn's end", ended).await.unwrap();
