@@ -209,7 +209,7 @@ impl<'a> Unseen<'a> {
         Ok(Self { terminal, before })
     }
 
-    fn read(self, input: &mut impl Read) -> Result<String, Failure> {
+    fn read(self, input: &mut impl BufRead) -> Result<String, Failure> {
         let mut typed = Vec::new();
         for byte in input.take(TOKEN).bytes() {
             match byte.context("the terminal cannot be read")? {
