@@ -174,9 +174,11 @@ fn ask_token() -> Result<String, Failure> {
     if !stdin.is_terminal() {
         return Ok(read_token(&mut stdin.lock()).context("stdin, where the host's token is expected")?);
     }
+    // Before anybody is asked: what is typed at once is not to be seen either.
+    let unseen = Unseen::begin(&stdin)?;
     anstream::eprint!("The host's token (`token` in its data folder; it is not shown): ");
     io::stderr().flush().ok();
-    let typed = Unseen::begin(&stdin)?.read(&mut stdin.lock());
+    let typed = unseen.read(&mut stdin.lock());
     anstream::eprintln!();
     Ok(read_token(&mut typed?.as_bytes())?)
 }

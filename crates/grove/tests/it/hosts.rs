@@ -11,6 +11,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::{Value, json};
 
 use crate::support::*;
+use crate::terminal::Terminal;
 
 /// A certificate with its key in files of a place, and its fingerprint.
 fn certificate(place: &Place, name: &str) -> (PathBuf, PathBuf, String) {
@@ -91,6 +92,28 @@ fn without_a_pin_and_a_person_what_the_host_shows_is_said_and_nothing_kept() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert!(ran.stderr.contains(&format!("--pin {pin}")), "{}", ran.stderr);
     assert_eq!(listed(&near), Vec::<Value>::new());
+}
+
+#[test]
+fn a_person_is_asked_about_the_certificate_and_types_the_token_unseen() {
+    let far = Place::new();
+    let (cert, key, pin) = certificate(&far, "tls");
+    let host = far.serve(&["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()]);
+    let address = said(&far)["remote"]["ws"].as_str().unwrap().to_owned();
+    let near = Place::new();
+    let mut no = Terminal::run(&near, &["hosts", "add", "lab", &address]);
+    no.until("[y/n]");
+    no.enter("n");
+    no.until("nothing was added");
+    let mut yes = Terminal::run(&near, &["hosts", "add", "lab", &address]);
+    yes.until(&pin);
+    yes.until("[y/n]");
+    yes.enter("y");
+    yes.until("it is not shown");
+    yes.enter(&format!("{}x\u{7f}", host.token));
+    yes.until("lab is wss://");
+    assert!(!yes.screen().contains(&host.token));
+    assert_eq!(listed(&near)[0]["reachable"], true);
 }
 
 #[test]
