@@ -44,7 +44,7 @@ pub(crate) enum HostsCommand {
 pub(crate) struct HostsAddArgs {
     /// What it is called here: small letters, digits, `.`, `_` and `-`
     pub(crate) name: String,
-    /// Where it is: ssh://[user@]machine[:port][/data/folder], wss://…, ws://… or unix:/path
+    /// Where it is: ssh://user@machine:port/data/folder (the machine is enough), wss://…, ws://… or unix:/path
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: HostAddress,
     /// A file whose first line is the host's token

@@ -1,7 +1,7 @@
 //! Other hosts that are known by name: where they are, and what lets a client in.
 //!
 //! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
-//! folder ([`file`]), which holds tokens and is therefore its owner's alone. [`mod@look`] says how it stands with one.
+//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one.
 
 mod file;
 mod look;
