@@ -100,6 +100,7 @@ mod memory;
 pub mod metadata;
 mod observed;
 pub mod provider;
+pub mod providers;
 mod registry;
 pub mod session;
 mod subscription;

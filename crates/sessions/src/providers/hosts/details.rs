@@ -1,0 +1,245 @@
+//! What only a session's own channels tell: the running tool, the last turn's end, changed files, model, mode, loading.
+
+use std::sync::Arc;
+
+use grove_core::Timestamp;
+use grove_wire::ahp::{
+    ChatState as HostChat, FileEdit, ResponsePart, SessionLifecycle, SessionState as HostSession, ToolCallState,
+    ToolResultContent, Turn, time,
+};
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::ids::{Markdown, Uri};
+use crate::session::{FileChange, FileOperation, Mode};
+
+/// How many changed files are told of a chat. Further ones are left out.
+const MAX_CHANGES: usize = 1_000;
+
+/// What the channels of a session told. It stays when nobody listens to them any more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Details {
+    pub(super) loading: bool,
+    pub(super) mode: Option<Mode>,
+    /// What the session is set to.
+    pub(super) model: Option<Arc<str>>,
+    /// Whether the model is a setting of the session.
+    pub(super) model_is_setting: bool,
+    /// When each chat last changed, by the host's URI.
+    pub(super) chats: Vec<(String, Timestamp)>,
+    pub(super) main: MainChat,
+}
+
+/// What the channel of the main chat told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct MainChat {
+    pub(super) description: Option<Markdown>,
+    pub(super) last_turn_end: Option<Timestamp>,
+    pub(super) changes: Arc<[FileChange]>,
+    pub(super) model: Option<Arc<str>>,
+}
+
+impl Details {
+    pub(super) fn of(session: &HostSession, main: MainChat) -> Self {
+        let config = session.config.as_ref();
+        let value = |key: &str| Some(config?.values.get(key)?.as_str()?.into());
+        let time =
+            |chat: &grove_wire::ahp::ChatSummary| Some((chat.resource.clone(), time::parse(&chat.modified_at).ok()?));
+        Self {
+            loading: session.lifecycle == SessionLifecycle::Creating,
+            mode: value("mode").map(|id| Mode { id, kind: "agent".into() }),
+            model: value("model"),
+            model_is_setting: config.is_some_and(|config| config.schema.properties.contains_key("model")),
+            chats: session.chats.iter().filter_map(time).collect(),
+            main,
+        }
+    }
+
+    /// Without what is true only while somebody listens.
+    pub(super) fn settle(&mut self) {
+        self.main.description = None;
+    }
+}
+
+impl MainChat {
+    pub(super) fn of(chat: &HostChat) -> Self {
+        let said = chat.active_turn.iter().map(|turn| &turn.message);
+        let said = said.chain(chat.turns.iter().rev().map(|turn| &turn.message));
+        let model = said.filter_map(|message| message.model.as_ref()).next();
+        let running = chat.active_turn.as_ref().map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
+        let parts = chat.turns.iter().flat_map(|turn| &turn.response_parts).chain(running);
+        Self {
+            description: running.iter().rev().find_map(description),
+            last_turn_end: chat.turns.last().and_then(end),
+            changes: changes(parts),
+            model: model.map(|model| model.id.as_str().into()),
+        }
+    }
+}
+
+fn end(turn: &Turn) -> Option<Timestamp> {
+    let start = time::parse(turn.started_at.as_deref()?).ok()?;
+    let took = u64::try_from(turn.duration.unwrap_or_default()).unwrap_or_default();
+    Some(Timestamp(start.0.saturating_add(took)))
+}
+
+/// What a call that is not over says that it does.
+fn description(part: &ResponsePart) -> Option<Markdown> {
+    let ResponsePart::ToolCall(part) = part else { return None };
+    let message = match &part.tool_call {
+        ToolCallState::Streaming(call) => call.invocation_message.as_ref().map(|message| message.text()),
+        ToolCallState::PendingConfirmation(call) => Some(call.parameters.invocation_message.text()),
+        ToolCallState::Running(call) => Some(call.parameters.invocation_message.text()),
+        ToolCallState::AuthRequired(call) => Some(call.parameters.invocation_message.text()),
+        ToolCallState::PendingResultConfirmation(call) => Some(call.parameters.invocation_message.text()),
+        ToolCallState::Completed(_) | ToolCallState::Cancelled(_) | ToolCallState::Unknown(_) => return None,
+    };
+    let name = || part.tool_call.base().map(|base| base.display_name.as_str());
+    message.filter(|message| !message.is_empty()).or_else(name).map(Markdown::from)
+}
+
+/// The files that calls changed, each once.
+fn changes<'a>(parts: impl Iterator<Item = &'a ResponsePart>) -> Arc<[FileChange]> {
+    let mut all: IndexMap<String, FileChange> = IndexMap::new();
+    for part in parts {
+        let ResponsePart::ToolCall(part) = part else { continue };
+        let ToolCallState::Completed(call) = &part.tool_call else { continue };
+        for content in call.result.content.iter().flatten() {
+            if let ToolResultContent::FileEdit(edit) = content {
+                take_edit(&mut all, edit);
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
+fn take_edit(all: &mut IndexMap<String, FileChange>, edit: &FileEdit) {
+    let before = edit.before.as_ref();
+    let (uri, operation) = match (before, &edit.after) {
+        (None, None) => return,
+        (None, Some(after)) => (&after.uri, FileOperation::Created),
+        (Some(_), Some(after)) => (&after.uri, FileOperation::Modified),
+        (Some(before), None) => (&before.uri, FileOperation::Deleted),
+    };
+    let count = |of: fn(&grove_wire::ahp::FileEditDiffStats) -> Option<u64>| edit.diff.as_ref().and_then(of);
+    let (insertions, deletions) = (count(|diff| diff.added), count(|diff| diff.removed));
+    // A file that moved is another one now.
+    let known = before.and_then(|before| all.shift_remove(&before.uri)).or_else(|| all.shift_remove(uri));
+    let was_new = known.as_ref().is_some_and(|known| known.operation == FileOperation::Created);
+    if was_new && operation == FileOperation::Deleted {
+        return;
+    }
+    if all.len() >= MAX_CHANGES {
+        return;
+    }
+    let original = known.as_ref().map_or_else(
+        || before.map(|before| Uri::from(before.content.uri.as_str())),
+        |known| known.original_uri.clone(),
+    );
+    let (had_insertions, had_deletions) = known.map_or((0, 0), |known| (known.insertions, known.deletions));
+    let change = FileChange {
+        uri: Uri::from(uri.as_str()),
+        original_uri: original.filter(|original| !original.as_str().is_empty()),
+        operation: if was_new { FileOperation::Created } else { operation },
+        insertions: had_insertions.saturating_add(insertions.unwrap_or_default()),
+        deletions: had_deletions.saturating_add(deletions.unwrap_or_default()),
+    };
+    all.insert(uri.clone(), change);
+}
+
+/// The text under a key of what is known beside the protocol.
+pub(super) fn said<'a>(meta: Option<&'a serde_json::Map<String, Value>>, key: &str) -> Option<&'a Value> {
+    meta?.get(key).filter(|value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn chat(value: Value) -> HostChat {
+        let mut whole = json!({"resource": "ahp-chat:/1", "title": "", "status": 1, "modifiedAt": "", "turns": []});
+        whole.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn edit(before: Option<&str>, after: Option<&str>, added: u64) -> Value {
+        let side = |uri: &str| json!({"uri": uri, "content": {"uri": format!("old:{uri}")}});
+        let mut edit = json!({"type": "fileEdit", "diff": {"added": added, "removed": 1}});
+        for (key, uri) in [("before", before), ("after", after)] {
+            if let Some(uri) = uri {
+                edit[key] = side(uri);
+            }
+        }
+        edit
+    }
+
+    fn call(status: &str, message: &str, content: Value) -> Value {
+        json!({"kind": "toolCall", "toolCall": {"status": status, "toolCallId": "c", "toolName": "t", "displayName": "Tool",
+            "invocationMessage": message, "confirmed": "not-needed", "success": true, "pastTenseMessage": "",
+            "content": content}})
+    }
+
+    #[test]
+    fn the_running_tool_is_the_description() {
+        let turn = |parts: Value| {
+            json!({"activeTurn": {"id": "t", "startedAt": "2026-01-01T00:00:00.000Z",
+                "message": {"text": "", "origin": {"kind": "user"}, "model": {"id": "m1"}}, "responseParts": parts}})
+        };
+        let said = MainChat::of(&chat(turn(json!([
+            call("running", "Building", json!([])),
+            call("completed", "Read a file", json!([])),
+            {"kind": "markdown", "id": "p", "content": "x"},
+        ]))));
+        assert_eq!(said.description, Some("Building".into()));
+        assert_eq!(said.model.as_deref(), Some("m1"));
+        let unnamed = MainChat::of(&chat(turn(json!([call("running", "", json!([]))]))));
+        assert_eq!(unnamed.description, Some("Tool".into()));
+        let done = MainChat::of(&chat(turn(json!([call("completed", "Read a file", json!([]))]))));
+        assert_eq!(done.description, None);
+    }
+
+    #[test]
+    fn a_turn_ends_when_it_began_and_what_it_took() {
+        let turn = json!({"id": "t", "startedAt": "1970-01-01T00:00:01.000Z", "duration": 500, "state": "complete",
+            "message": {"text": "", "origin": {"kind": "user"}}, "responseParts": []});
+        let said = MainChat::of(&chat(json!({"turns": [turn]})));
+        assert_eq!(said.last_turn_end, Some(Timestamp(1_500)));
+    }
+
+    #[test]
+    fn each_changed_file_is_told_once() {
+        let edits = json!([
+            edit(None, Some("f:///new"), 3),
+            edit(Some("f:///new"), Some("f:///new"), 2),
+            edit(Some("f:///old"), Some("f:///moved"), 1),
+            edit(Some("f:///gone"), None, 0),
+            edit(None, Some("f:///short"), 1),
+            edit(Some("f:///short"), None, 0),
+        ]);
+        let turn = json!({"id": "t", "state": "complete", "message": {"text": "", "origin": {"kind": "user"}},
+            "responseParts": [call("completed", "", edits)]});
+        let said = MainChat::of(&chat(json!({"turns": [turn]})));
+        let told: Vec<_> = said.changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions)).collect();
+        let expected = [
+            ("f:///new", FileOperation::Created, 5),
+            ("f:///moved", FileOperation::Modified, 1),
+            ("f:///gone", FileOperation::Deleted, 0),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(said.changes[0].original_uri, None);
+        assert_eq!(said.changes[1].original_uri, Some("old:f:///old".into()));
+    }
+
+    #[test]
+    fn settings_tell_mode_and_model_and_lifecycle_tells_loading() {
+        let session = json!({"provider": "p", "title": "", "status": 1, "lifecycle": "creating", "activeClients": [],
+            "chats": [{"resource": "c", "title": "", "status": 1, "modifiedAt": "1970-01-01T00:00:00.007Z"}],
+            "config": {"schema": {"type": "object", "properties": {"model": {"type": "string", "title": "M"}}},
+                "values": {"mode": "plan", "model": "m2"}}});
+        let details = Details::of(&serde_json::from_value(session).unwrap(), MainChat::default());
+        assert!(details.loading && details.model_is_setting);
+        assert_eq!(details.mode.map(|mode| mode.id), Some("plan".into()));
+        assert_eq!((details.model.as_deref(), details.chats), (Some("m2"), vec![("c".to_owned(), Timestamp(7))]));
+    }
+}

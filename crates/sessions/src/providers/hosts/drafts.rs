@@ -1,0 +1,276 @@
+//! New sessions: made here, and on the host with their first message.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use grove_client::dialect::ahp::DisposeSession;
+use grove_client::{Ahp, Client, DispatchError, Outcome, RequestError, Status};
+use grove_core::Timestamp;
+use grove_wire::ahp::{
+    Action, ChatAction, ChatTurnStarted, CreateSessionParams, Message, Object, SessionLifecycle,
+    SessionState as HostSession, SessionSummary, time,
+};
+use tokio::time::timeout;
+
+use super::message::message;
+use super::state::{agent_icon, capabilities, path_of};
+use super::table::{Draft, Shared};
+use super::waits::new_name;
+use crate::ids::{SessionId, SessionTypeId};
+use crate::metadata::Metadata;
+use crate::provider::{ProviderError, SendOptions};
+use crate::session::{
+    ChatState, Session, SessionIdentity, SessionSource, SessionState, SessionStatus, Workspace, first_title,
+};
+
+/// How many new sessions may wait at once.
+const MAX_DRAFTS: usize = 100;
+
+pub(super) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Makes a new session in a folder of the host.
+pub(super) fn create(shared: &Shared, workspace: &Workspace) -> Result<Session, ProviderError> {
+    shared.client()?;
+    let agents = shared.agents();
+    let Some(agent) = agents.first() else {
+        return Err(ProviderError::Refused(format!("{} has no agent: install one there", shared.host.label)));
+    };
+    let folder = path_of(workspace.uri.as_str());
+    let on_host = format!("untitled:/{}", new_name());
+    let failed = |error| ProviderError::Failed { what: "naming the session", source: Box::new(error) };
+    let (resource, created_at) = (shared.host.here(&on_host), now());
+    let identity = SessionIdentity {
+        id: shared.host.session(&on_host).map_err(failed)?,
+        resource: resource.clone(),
+        provider_id: shared.host.id.clone(),
+        created_at,
+    };
+    let state = SessionState {
+        session_type: SessionTypeId::from(agent.provider.as_str()),
+        icon: agent_icon(),
+        metadata: Arc::new(metadata(shared, workspace, &folder)),
+        workspace: Some(Arc::new(workspace.clone())),
+        capabilities: capabilities(agent),
+        main_chat: Arc::new(ChatState::untitled(resource, created_at)),
+        more_chats: Vec::new(),
+    };
+    let source = SessionSource::new(identity, state);
+    let session = source.session();
+    match shared.add_draft(Draft { source, model: None }, MAX_DRAFTS) {
+        true => Ok(session),
+        false => {
+            let refused = format!("{MAX_DRAFTS} new sessions wait for their first message: drop some of them");
+            Err(ProviderError::Refused(refused))
+        }
+    }
+}
+
+/// A new session knows where it works by what its workspace says.
+fn metadata(shared: &Shared, workspace: &Workspace, folder: &str) -> Metadata {
+    let metadata = shared.host.metadata(Some(folder));
+    let identity = workspace.repositories.first().and_then(|repository| repository.identity.as_deref());
+    match identity.and_then(|identity| identity.strip_prefix("github.com/")) {
+        Some(repository) => metadata.with(crate::metadata::REPOSITORY_NWO, repository),
+        None => metadata,
+    }
+}
+
+/// Gives a new session another type. `None` where it is no new session.
+pub(super) fn set_type(
+    shared: &Shared,
+    id: &SessionId,
+    wanted: &SessionTypeId,
+) -> Option<Result<Session, ProviderError>> {
+    let agents = shared.agents();
+    shared.with_draft(id, |draft| {
+        let agent = agents.iter().find(|agent| agent.provider == wanted.as_str());
+        let agent = agent.ok_or_else(|| ProviderError::UnknownSessionType(wanted.clone()))?;
+        draft.source.update(|state| {
+            state.session_type = wanted.clone();
+            state.capabilities = capabilities(agent);
+            // Another agent has other models.
+            Arc::make_mut(&mut state.main_chat).model_id = None;
+        });
+        draft.model = None;
+        Ok(draft.source.session())
+    })
+}
+
+/// Takes the new session back when its sending is given up, wherever that happens.
+struct Sending<'a> {
+    shared: &'a Shared,
+    id: &'a SessionId,
+    is_committed: bool,
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            self.shared.roll_back(self.id);
+        }
+    }
+}
+
+/// Sends the first message of a new session.
+pub(super) async fn send_first(
+    shared: &Shared,
+    id: &SessionId,
+    options: SendOptions,
+    commit: Duration,
+) -> Result<Session, ProviderError> {
+    let client = shared.client()?;
+    let drafted = shared.with_draft(id, |draft| (draft.source.session(), draft.model.clone()));
+    let (draft, model) = drafted.ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
+    let agent = draft.session_type();
+    let on_host = format!("{agent}:/{}", new_name());
+    let is_listed_model = |model: &str| {
+        let agents = shared.agents();
+        let agent = agents.iter().find(|known| known.provider == agent.as_str());
+        agent.is_some_and(|agent| agent.models.iter().any(|known| known.id == model))
+    };
+    // An agent that lists no models has them among its settings.
+    let (model, setting): (Option<String>, Option<String>) = match model {
+        Some(model) if is_listed_model(&model) => (Some(model), None),
+        model => (None, model),
+    };
+    let create = CreateSessionParams {
+        channel: on_host.clone(),
+        provider: Some(agent.to_string()),
+        working_directories: draft.workspace().map(|workspace| vec![workspace.uri.to_string()]),
+        config: setting.map(|model| Object::from_iter([("model".to_owned(), model.into())])),
+        ..CreateSessionParams::default()
+    };
+    let title = first_title(&options.query);
+    let show = |source: &SessionSource| {
+        source.update_main_chat(|chat| {
+            chat.title = title.as_str().into();
+            chat.status = SessionStatus::InProgress;
+            chat.loading = true;
+            chat.updated_at = now();
+        });
+    };
+    shared.begin_sending(id, &on_host, show).ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
+    let mut sending = Sending { shared, id, is_committed: false };
+    let begun = tokio::select! {
+        begun = begin(shared, &client, create, message(options, model), commit) => begun,
+        () = disconnected(&client) => Err(Unsent::Unknown(shared.not_reached())),
+    };
+    match begun {
+        Ok(host_session) => {
+            let summary = summary(&on_host, &draft, host_session);
+            let committed = shared.commit(id, summary).ok_or_else(|| shared.not_reached())?;
+            sending.is_committed = true;
+            Ok(committed)
+        }
+        Err(Unsent::Nothing(error) | Unsent::Unknown(error)) => Err(error),
+        Err(Unsent::Made(error)) => {
+            // A session in which nothing was said is of use to nobody.
+            if let Err(error) = client.request(DisposeSession { channel: on_host.clone() }).await {
+                tracing::debug!(session = on_host, %error, "a session that got no message is left on its host");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Why the first message was not sent, and what there is on the host.
+enum Unsent {
+    Nothing(ProviderError),
+    Made(ProviderError),
+    /// The connection was lost: the list will tell.
+    Unknown(ProviderError),
+}
+
+async fn begin(
+    shared: &Shared,
+    client: &Client<Ahp>,
+    create: CreateSessionParams,
+    message: Message,
+    commit: Duration,
+) -> Result<HostSession, Unsent> {
+    let on_host = create.channel.clone();
+    client.request(create).await.map_err(|error| match error {
+        RequestError::TimedOut { .. } | RequestError::Lost { .. } => Unsent::Unknown(request_error(shared, error)),
+        error => Unsent::Nothing(request_error(shared, error)),
+    })?;
+    let made = |error| Unsent::Made(request_error(shared, error));
+    let mut session = client.subscribe(&on_host).await.map_err(made)?;
+    let ready = session.until(|state| {
+        let session = state.session()?;
+        (session.lifecycle != SessionLifecycle::Creating).then(|| session.clone())
+    });
+    let slow = |_| {
+        let seconds = commit.as_secs();
+        Unsent::Made(ProviderError::Refused(format!(
+            "the agent was not ready in {seconds} s: try again, or another one"
+        )))
+    };
+    let state = timeout(commit, ready).await.map_err(slow)?.map_err(|_| Unsent::Unknown(shared.not_reached()))?;
+    if state.lifecycle == SessionLifecycle::Failed {
+        let why = state.creation_error.map_or_else(|| "the agent did not start".to_owned(), |error| error.message);
+        return Err(Unsent::Made(ProviderError::Refused(why)));
+    }
+    let chat = state.default_chat.clone().ok_or_else(|| {
+        Unsent::Made(ProviderError::Refused("the host gave the session no chat: bring it up to date".to_owned()))
+    })?;
+    let chat = client.subscribe(&chat).await.map_err(made)?;
+    let started = chat.dispatch(start(message)).map_err(|error| Unsent::Made(dispatch_error(shared, error)))?;
+    match started.await {
+        Outcome::Confirmed(_) => Ok(state),
+        Outcome::Rejected(why) => Err(Unsent::Made(ProviderError::Refused(why))),
+        Outcome::Lost => Err(Unsent::Unknown(shared.not_reached())),
+    }
+}
+
+pub(super) fn start(message: Message) -> Action {
+    Action::Chat(ChatAction::TurnStarted(ChatTurnStarted {
+        turn_id: new_name(),
+        started_at: time::text(now()),
+        message,
+        queued_message_id: None,
+        meta: None,
+    }))
+}
+
+/// A row for a session that the host's list does not have yet.
+fn summary(on_host: &str, draft: &Session, state: HostSession) -> SessionSummary {
+    let at = time::text(draft.created_at());
+    SessionSummary {
+        provider: state.provider,
+        title: state.title,
+        status: grove_wire::ahp::status::IN_PROGRESS | grove_wire::ahp::status::IS_READ,
+        project: state.project,
+        working_directories: state.working_directories,
+        resource: on_host.to_owned(),
+        created_at: at.clone(),
+        modified_at: at,
+        default_chat: state.default_chat,
+        meta: state.meta,
+        ..SessionSummary::default()
+    }
+}
+
+/// Waits until the connection is lost.
+pub(super) async fn disconnected(client: &Client<Ahp>) {
+    let mut status = client.status();
+    // The sender lives as long as the client.
+    status.wait_for(|status| *status != Status::Connected).await.ok();
+}
+
+pub(super) fn request_error(shared: &Shared, error: RequestError) -> ProviderError {
+    match error {
+        RequestError::NotConnected(_) | RequestError::Lost { .. } => shared.not_reached(),
+        RequestError::Refused { error, .. } => ProviderError::Refused(error.message),
+        error => ProviderError::Failed { what: "asking the host", source: Box::new(error) },
+    }
+}
+
+pub(super) fn dispatch_error(shared: &Shared, error: DispatchError) -> ProviderError {
+    match error {
+        DispatchError::NotConnected(_) => shared.not_reached(),
+        error => ProviderError::Failed { what: "telling the host", source: Box::new(error) },
+    }
+}

@@ -1,0 +1,244 @@
+//! What has to run for a host: the connection, its list, and the channels of sessions that are listened to.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_client::{Ahp, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
+use grove_wire::ahp::{ROOT, error_code, version};
+use grove_wire::x_grove::workspace;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::HostOptions;
+use super::follow::follow;
+use super::state::FolderFacts;
+use super::table::Shared;
+use super::waits::Waits;
+use crate::provider::Availability;
+
+/// How many sessions that run are listened to: those that changed last. Of further ones only the list tells.
+const MAX_FOLLOWED: usize = 8;
+/// How long changes of the list are gathered before the newest rows are kept.
+const KEEP_PAUSE: Duration = Duration::from_secs(2);
+
+/// Runs a provider of a host: the caller spawns [`HostDriver::run`], which ends when the provider is dropped.
+#[derive(Debug)]
+#[must_use = "the host is not connected unless it runs"]
+pub struct HostDriver {
+    pub(super) shared: Arc<Shared>,
+    pub(super) endpoint: Endpoint,
+    pub(super) options: HostOptions,
+    pub(super) dropped: oneshot::Receiver<()>,
+}
+
+/// When to try again.
+enum Retry {
+    Soon,
+    /// It will not be different soon.
+    Late,
+}
+
+type Relisting = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send>>;
+
+impl HostDriver {
+    /// Connects, and connects again, until the provider is dropped.
+    pub async fn run(self) {
+        let Self { shared, endpoint, options, mut dropped } = self;
+        tokio::select! {
+            _ = &mut dropped => {}
+            () = keep_connected(&shared, &endpoint, &options) => {}
+        }
+    }
+}
+
+async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &HostOptions) {
+    let mut waits = Waits::new(&options.reconnect);
+    loop {
+        shared.connecting();
+        let dialect = Ahp { versions: vec![version::CURRENT, version::OLDEST], ..Ahp::default() };
+        let client = Options { limits: options.limits, reconnect: options.reconnect, ..Options::default() };
+        let retry = match Client::connect(endpoint.clone(), dialect, client).await {
+            Ok(client) => {
+                let began = Instant::now();
+                let why = serve(shared, &client, options).await;
+                if began.elapsed() >= options.reconnect.steady {
+                    waits.reset();
+                }
+                shared.away(Availability::Away { reason: why.into() });
+                Retry::Soon
+            }
+            Err(error) => {
+                let (availability, retry) = explain(&error);
+                tracing::debug!(host = %shared.host.id, %error, "a host is not connected");
+                shared.away(availability);
+                retry
+            }
+        };
+        sleep(match retry {
+            Retry::Soon => waits.next(),
+            Retry::Late => waits.longest(),
+        })
+        .await;
+    }
+}
+
+/// Serves one client until it is closed. Gives why.
+async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions) -> String {
+    let mut status = client.status();
+    let mut sessions = client.sessions();
+    let mut root = match client.subscribe(ROOT).await {
+        Ok(root) => root,
+        Err(error) => return error.to_string(),
+    };
+    let mut opened = shared.opened.subscribe();
+    let mut followed: HashMap<String, oneshot::Sender<()>> = HashMap::new();
+    let mut tasks = JoinSet::new();
+    let mut relisting: Option<Relisting> = None;
+    let mut was_connected = false;
+    // Only a list of this connection tells what is gone.
+    let mut is_whole = false;
+    let mut fetched = 0;
+    let mut keep_at: Option<Instant> = None;
+    loop {
+        let now = status.borrow_and_update().clone();
+        match now {
+            Status::Connected if !was_connected => {
+                was_connected = true;
+                // What could not be listened to may be now.
+                followed.retain(|_, stop| !stop.is_closed());
+                shared.connected(client);
+                relisting = Some(Box::pin(relist(client.sessions(), fetched, Waits::new(&options.reconnect))));
+            }
+            Status::Connected => {}
+            Status::Reconnecting { why, .. } => {
+                (was_connected, is_whole, relisting) = (false, false, None);
+                shared.away(Availability::Away { reason: format!("{why}; it is tried again by itself").into() });
+            }
+            Status::Closed(why) => return why.to_string(),
+        }
+        if was_connected {
+            root.read(|state| shared.set_agents(state.root().map(|root| root.agents.as_slice()).unwrap_or_default()));
+            let wanted = wanted(shared, &opened.borrow_and_update());
+            followed.retain(|on_host, _| wanted.contains(on_host));
+            for on_host in wanted {
+                followed.entry(on_host).or_insert_with_key(|on_host| {
+                    let (stop, stopped) = oneshot::channel();
+                    tasks.spawn(follow(shared.clone(), client.clone(), on_host.clone(), stopped));
+                    stop
+                });
+            }
+        }
+        tokio::select! {
+            _ = status.changed() => {}
+            _ = root.changed() => {}
+            _ = opened.changed() => {}
+            _ = sessions.changed() => {
+                sessions.read(|list| shared.take_list(list, is_whole));
+                keep_at.get_or_insert_with(|| Instant::now() + KEEP_PAUSE);
+            }
+            listed = done(&mut relisting) => {
+                relisting = None;
+                if listed.is_ok() {
+                    is_whole = true;
+                    fetched = sessions.read(|list| {
+                        shared.take_list(list, true);
+                        list.fetched()
+                    });
+                    keep_at.get_or_insert_with(Instant::now);
+                    tasks.spawn(learn_folders(shared.clone(), client.clone()));
+                }
+            }
+            () = at(keep_at) => {
+                keep_at = None;
+                shared.keep_rows();
+            }
+            Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
+        }
+    }
+}
+
+/// The sessions that are listened to: those that somebody has opened, and the newest that run.
+fn wanted(shared: &Shared, opened: &HashMap<String, usize>) -> Vec<String> {
+    let mut wanted: Vec<String> = opened.keys().cloned().collect();
+    wanted.extend(shared.running(MAX_FOLLOWED).into_iter().filter(|on_host| !opened.contains_key(on_host)));
+    wanted
+}
+
+/// Waits for a list that was fetched after `before` others. The client fetches one by itself; where that fails it is asked
+/// again.
+async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Result<(), RequestError> {
+    loop {
+        if sessions.read(|list| list.fetched()) > before {
+            return Ok(());
+        }
+        match sessions.refresh().await {
+            Ok(()) => return Ok(()),
+            Err(error @ RequestError::NotConnected(_)) => return Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "a host did not list its sessions; it is asked again");
+                sleep(waits.next()).await;
+            }
+        }
+    }
+}
+
+/// Asks once for each folder which repository it belongs to. Hosts other than Grove do not know the question.
+async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
+    for (folder, session) in shared.unknown_folders() {
+        let method = workspace::Method::Manifest.as_str();
+        match client.request_raw::<workspace::ManifestResult>(method, &json!({ "channel": session })).await {
+            Ok(manifest) => {
+                let facts = FolderFacts { repository: manifest.repository, git_root: manifest.git_root };
+                shared.learn_folder(folder, facts);
+            }
+            Err(RequestError::Refused { error, .. }) if error.code == error_code::METHOD_NOT_FOUND => return,
+            Err(RequestError::Refused { .. }) => shared.learn_folder(folder, FolderFacts::default()),
+            Err(_) => return,
+        }
+    }
+}
+
+/// What is said of a host that could not be connected, and when to try again.
+fn explain(error: &ConnectError) -> (Availability, Retry) {
+    match error {
+        ConnectError::Refused(refused) if refused.code == error_code::UNSUPPORTED_PROTOCOL_VERSION => {
+            let theirs = refused.data.as_ref().and_then(|data| data.get("supportedVersions")).map(ToString::to_string);
+            let message = format!(
+                "the host speaks {}, and this side speaks {} and {}: bring the older of the two up to date",
+                theirs.as_deref().unwrap_or("other versions of the protocol"),
+                version::CURRENT,
+                version::OLDEST
+            );
+            (Availability::Incompatible { message: message.into() }, Retry::Late)
+        }
+        ConnectError::NotUnderstood(why) => {
+            let message = format!("the host was not understood ({why}): is it an agent host, and is it up to date?");
+            (Availability::Incompatible { message: message.into() }, Retry::Late)
+        }
+        ConnectError::Open(OpenError::Denied { .. }) | ConnectError::Refused(_) => {
+            (Availability::Away { reason: error.to_string().into() }, Retry::Late)
+        }
+        ConnectError::Open(_) | ConnectError::Ended(_) => {
+            (Availability::Away { reason: format!("{error}; it is tried again by itself").into() }, Retry::Soon)
+        }
+    }
+}
+
+async fn done(relisting: &mut Option<Relisting>) -> Result<(), RequestError> {
+    match relisting {
+        Some(relisting) => relisting.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn at(when: Option<Instant>) {
+    match when {
+        Some(when) => sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}

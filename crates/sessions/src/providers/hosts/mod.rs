@@ -1,0 +1,124 @@
+//! The sessions of a host, this one or another: one provider for each, over the Agent Host Protocol. Any host that speaks it
+//! will do.
+//!
+//! # Where what is shown comes from
+//!
+//! The host's *list* alone feeds the rows: it is fetched once for each connection and kept by what the host tells, so ten
+//! thousand sessions cost one list and no subscription. What only a session's own channels tell (the running tool, the last
+//! turn's end, changed files, model, mode, loading: [`details`]) is listened to for the eight newest sessions that run, and
+//! for those that somebody has [opened](HostProvider::open). When nobody listens any more, the last of it stays. `docs/providers.md`
+//! has a row for each property.
+//!
+//! # When the host is away
+//!
+//! Its sessions stay listed as they were last seen; new sessions that were not sent and session types go. The client comes
+//! back by itself, or is connected anew, with waits that grow. Rows go only after a list that came whole on the new
+//! connection did not have them. The newest hundred are kept ([`KeepRows`]), and shown before the first list of the next
+//! start.
+//!
+//! # New sessions
+//!
+//! A new session is nothing but a row of ours until its first message, and is not listed. With that message it is listed,
+//! made on the host under a name of its own, and given its turn; then the host's takes its place. What the host tells of that
+//! one meanwhile is held back, so no moment has both. Where sending fails, it is a new session again.
+
+mod act;
+mod browse;
+mod cache;
+mod details;
+mod drafts;
+mod driver;
+mod follow;
+mod identity;
+mod message;
+mod state;
+mod table;
+mod waits;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grove_client::{Backoff, Endpoint, Limits};
+use tokio::sync::oneshot;
+
+pub use self::cache::{KeepRows, KeptRow, MAX_KEPT_ROWS, RowsInMemory};
+pub use self::driver::HostDriver;
+pub use self::identity::{HostIdentity, THIS_HOST};
+use self::table::Shared;
+use crate::ids::SessionId;
+
+/// How a provider of a host is to be.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// The limits of its connection.
+    pub limits: Limits,
+    /// When a lost connection is tried again, and a list that did not come.
+    pub reconnect: Backoff,
+    /// How long a new session may take to be ready for its first message. Then it is not sent.
+    pub commit: Duration,
+    /// Where the newest rows are kept for when the host is away.
+    pub kept: Arc<dyn KeepRows>,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            reconnect: Backoff::default(),
+            commit: Duration::from_secs(120),
+            kept: Arc::new(RowsInMemory::default()),
+        }
+    }
+}
+
+/// The sessions of one host.
+#[derive(Debug)]
+pub struct HostProvider {
+    shared: Arc<Shared>,
+    commit: Duration,
+    /// Dropped with the provider, which ends the driver.
+    _dropped: oneshot::Sender<()>,
+}
+
+impl HostProvider {
+    /// The provider of a host, with what was kept of its rows, and what has to run for it.
+    pub fn new(host: HostIdentity, endpoint: Endpoint, options: HostOptions) -> (Self, HostDriver) {
+        let shared = Arc::new(Shared::new(host, options.kept.clone()));
+        let (alive, dropped) = oneshot::channel();
+        let provider = Self { shared: shared.clone(), commit: options.commit, _dropped: alive };
+        (provider, HostDriver { shared, endpoint, options, dropped })
+    }
+
+    /// Which host it is of.
+    pub fn host(&self) -> &HostIdentity {
+        &self.shared.host
+    }
+
+    /// Listens to a session's channels for as long as what is given is held. `None`: it is none of this host's.
+    pub fn open(&self, session: &SessionId) -> Option<OpenedSession> {
+        let on_host = self.shared.host.session_on_host(session)?.to_owned();
+        self.shared.row(&on_host)?;
+        self.shared.opened.send_modify(|opened| *opened.entry(on_host.clone()).or_default() += 1);
+        Some(OpenedSession { shared: self.shared.clone(), on_host })
+    }
+}
+
+/// A session that somebody looks at.
+#[derive(Debug)]
+pub struct OpenedSession {
+    shared: Arc<Shared>,
+    on_host: String,
+}
+
+impl Drop for OpenedSession {
+    fn drop(&mut self) {
+        self.shared.opened.send_modify(|opened| {
+            if let Some(holders) = opened.get_mut(&self.on_host) {
+                *holders -= 1;
+                if *holders == 0 {
+                    opened.remove(&self.on_host);
+                }
+            }
+        });
+    }
+}

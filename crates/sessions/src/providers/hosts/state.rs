@@ -1,0 +1,404 @@
+//! A row of the host's list as the facade shows it. Pure: everything that is known comes in, a state goes out.
+
+use std::sync::Arc;
+
+use grove_core::Timestamp;
+use grove_wire::ahp::{AgentInfo, ChatInteractivity, ChatOrigin, SessionChatSummary, SessionSummary, time};
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::details::{Details, said};
+use super::identity::HostIdentity;
+use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
+use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH};
+use crate::session::{
+    ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, StatusBits, UNTITLED, Workspace,
+};
+
+/// What a host may say of where a session came from, beside what the protocol has a place for.
+const TOLD: [&str; 11] = [
+    "owner",
+    "name",
+    "repositoryNwo",
+    "repository",
+    "repositoryUrl",
+    "repositoryPath",
+    "worktreePath",
+    "branch",
+    "baseBranchName",
+    "baseBranchProtected",
+    "pullRequestUrl",
+];
+
+/// The member of a row's `_meta` that marks what another tool left.
+const HISTORY: &str = "history";
+
+/// Which repository a folder of the host belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FolderFacts {
+    /// `owner/name`.
+    pub(super) repository: Option<String>,
+    pub(super) git_root: Option<String>,
+}
+
+/// All that is known of a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) host: &'a HostIdentity,
+    pub(super) row: &'a SessionSummary,
+    pub(super) agent: Option<&'a AgentInfo>,
+    pub(super) details: &'a Details,
+    pub(super) folder: Option<&'a FolderFacts>,
+    /// The model that was chosen here for what is sent next.
+    pub(super) chosen_model: Option<&'a str>,
+    /// What was shown of it until now.
+    pub(super) before: Option<&'a SessionState>,
+}
+
+/// Whether a row is of what another tool left. Those have providers of their own.
+pub(super) fn is_history(row: &SessionSummary) -> bool {
+    said(row.meta.as_ref(), HISTORY).is_some()
+}
+
+/// What a number says of a row as a whole.
+pub(super) fn bits(row: &SessionSummary) -> StatusBits {
+    StatusBits::from_bits(row.status)
+}
+
+/// The folder that a session works in, as its host spells it.
+pub(super) fn folder(row: &SessionSummary) -> Option<String> {
+    row.working_directories.iter().flatten().next().map(|uri| path_of(uri))
+}
+
+/// The path that a `file:` URI names; anything else as it is.
+pub(super) fn path_of(uri: &str) -> String {
+    let parsed = Uri::from(uri);
+    if parsed.scheme() != "file" {
+        return uri.to_owned();
+    }
+    let path = percent_decode_str(parsed.path()).decode_utf8_lossy().into_owned();
+    // `/C:/src` is a path of another system.
+    match path.as_bytes() {
+        [b'/', drive, b':', ..] if drive.is_ascii_alphabetic() => path[1..].to_owned(),
+        _ => path,
+    }
+}
+
+pub(super) fn capabilities(agent: &AgentInfo) -> SessionCapabilities {
+    let chats = agent.capabilities.as_ref().and_then(|can| can.multiple_chats.as_ref());
+    SessionCapabilities {
+        supports_multiple_chats: chats.is_some(),
+        supports_fork: chats.and_then(|chats| chats.fork).unwrap_or(false),
+        supports_rename: true,
+        supports_delete: true,
+    }
+}
+
+pub(super) fn agent_icon() -> Icon {
+    Icon::from("agent")
+}
+
+/// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there.
+pub(super) fn workspace(metadata: &Metadata) -> Option<Workspace> {
+    let workspace = metadata.workspace(None)?;
+    let requires_workspace_trust = workspace.uri.scheme() == "file";
+    Some(Workspace { requires_workspace_trust, ..workspace })
+}
+
+pub(super) fn state(known: &Known<'_>) -> SessionState {
+    let metadata = metadata(known);
+    let github_info = metadata.github_info().map(Arc::new);
+    let mut chats = chats(known);
+    let main = &mut chats[0];
+    main.github_info = github_info;
+    let main_chat = Arc::new(chats.remove(0));
+    let before = known.before;
+    SessionState {
+        session_type: SessionTypeId::from(known.row.provider.as_str()),
+        icon: agent_icon(),
+        workspace: workspace(&metadata).map(Arc::new),
+        metadata: Arc::new(metadata),
+        capabilities: known.agent.map(capabilities).or(before.map(|before| before.capabilities)).unwrap_or_default(),
+        main_chat,
+        more_chats: chats.into_iter().map(Arc::new).collect(),
+    }
+}
+
+fn metadata(known: &Known<'_>) -> Metadata {
+    let row = known.row;
+    let folder = folder(row);
+    let own = known.host.metadata(folder.as_deref());
+    let mut all: Map<String, Value> = own.as_map().clone();
+    let mut add = |key: &str, value: Value| {
+        all.entry(key).or_insert(value);
+    };
+    for key in TOLD {
+        if let Some(value) = said(row.meta.as_ref(), key) {
+            add(key, value.clone());
+        }
+    }
+    if let Some(project) = row.project.as_ref().map(|project| path_of(&project.uri))
+        && Some(&project) != folder.as_ref()
+    {
+        add(REPOSITORY_PATH, project.into());
+    }
+    if let Some(facts) = known.folder {
+        if let Some(repository) = &facts.repository {
+            add(REPOSITORY_NWO, repository.as_str().into());
+        }
+        if let Some(root) = &facts.git_root {
+            add(REPOSITORY_PATH, root.as_str().into());
+        }
+    }
+    if let Some(changes) = &row.changes
+        && let Ok(changes) = serde_json::to_value(changes)
+    {
+        add("changesSummary", changes);
+    }
+    // A map is always metadata.
+    serde_json::from_value(Value::Object(all)).unwrap_or(own)
+}
+
+/// The chats, of which the first is the main one.
+fn chats(known: &Known<'_>) -> Vec<ChatState> {
+    let row = known.row;
+    let told = row.chats.as_deref().unwrap_or_default();
+    let main = row.default_chat.as_deref().or(told.first().map(|chat| chat.resource.as_str()));
+    let main = main.unwrap_or(&row.resource);
+    let of_main = told.iter().find(|chat| chat.resource == main);
+    let others = || told.iter().filter(|chat| chat.resource != main);
+    let mut all = vec![main_chat(known, main, of_main, others())];
+    all.extend(others().map(|chat| other_chat(known, chat)));
+    all
+}
+
+fn main_chat<'a>(
+    known: &Known<'_>,
+    resource: &str,
+    told: Option<&SessionChatSummary>,
+    others: impl Iterator<Item = &'a SessionChatSummary>,
+) -> ChatState {
+    let (row, details) = (known.row, known.details);
+    let before = known.before.map(|before| &*before.main_chat);
+    let whole = bits(row);
+    let own = told.and_then(|chat| chat.status).map(StatusBits::from_bits);
+    let mut said_by: Vec<SessionStatus> = own.iter().map(|own| own.status).collect();
+    said_by.extend(others.filter_map(|chat| chat.status).map(|bits| StatusBits::from_bits(bits).status));
+    // What the session says and none of its chats does is the main chat's: some hosts say nothing of chats, and of one that
+    // is not loaded it is the session that knows.
+    let status = match own {
+        Some(own) if said_by.contains(&whole.status) => own.status,
+        Some(_) | None => whole.status,
+    };
+    let is_running = is_running(status);
+    let updated_at = at(&row.modified_at);
+    let stopped = before.is_some_and(|before| is_running_state(before)) && !is_running;
+    let last_turn_end = details
+        .main
+        .last_turn_end
+        .max(before.and_then(|before| before.last_turn_end))
+        .max(stopped.then_some(updated_at));
+    let title = [row.title.as_str(), before.map_or("", |before| &*before.title), told.map_or("", |chat| &chat.title)];
+    let title = title.into_iter().find(|title| !title.is_empty()).unwrap_or(UNTITLED);
+    let activity = row.activity.as_deref().filter(|activity| !activity.is_empty()).map(Markdown::from);
+    let model =
+        known.chosen_model.map(Arc::from).or_else(|| details.main.model.clone()).or_else(|| details.model.clone());
+    let changes = if details.main.changes.is_empty() {
+        before.map(|before| before.changes.clone()).unwrap_or_default()
+    } else {
+        details.main.changes.clone()
+    };
+    ChatState {
+        title: title.into(),
+        updated_at,
+        status,
+        changes,
+        model_id: model.or_else(|| before.and_then(|before| before.model_id.clone())),
+        mode: details.mode.clone().or_else(|| before.and_then(|before| before.mode.clone())),
+        loading: details.loading,
+        is_archived: whole.is_archived,
+        is_read: whole.is_read && own.is_none_or(|own| own.is_read),
+        description: details.main.description.clone().or(activity).filter(|_| is_running),
+        last_turn_end,
+        interactivity: interactivity(told),
+        ..ChatState::untitled(known.host.here(resource), at(&row.created_at))
+    }
+}
+
+fn other_chat(known: &Known<'_>, told: &SessionChatSummary) -> ChatState {
+    let row = known.row;
+    let resource = known.host.here(&told.resource);
+    let before = known.before.and_then(|before| before.chat(&resource));
+    let own = told.status.map_or_else(|| bits(row), StatusBits::from_bits);
+    let known_at = known.details.chats.iter().find(|(chat, _)| *chat == told.resource).map(|(_, at)| *at);
+    let updated_at = known_at.unwrap_or_else(|| at(&row.modified_at));
+    // The list does not say when a chat was made. One that comes while the session is shown is made then.
+    let created_at = match (before, known.before) {
+        (Some(before), _) => before.created_at,
+        (None, Some(_)) => updated_at,
+        (None, None) => at(&row.created_at),
+    };
+    let stopped = before.is_some_and(|before| is_running_state(before)) && !is_running(own.status);
+    ChatState {
+        title: if told.title.is_empty() { UNTITLED.into() } else { told.title.as_str().into() },
+        updated_at,
+        status: own.status,
+        is_archived: own.is_archived,
+        is_read: own.is_read,
+        last_turn_end: before.and_then(|before| before.last_turn_end).max(stopped.then_some(updated_at)),
+        interactivity: interactivity(Some(told)),
+        ..ChatState::untitled(resource, created_at)
+    }
+}
+
+fn interactivity(chat: Option<&SessionChatSummary>) -> Interactivity {
+    let Some(chat) = chat else { return Interactivity::Full };
+    match chat.interactivity {
+        Some(ChatInteractivity::Full) => Interactivity::Full,
+        Some(ChatInteractivity::ReadOnly) => Interactivity::ReadOnly,
+        Some(ChatInteractivity::Hidden) => Interactivity::Hidden,
+        // The chats of subagents are not shown unless their host wants them to be.
+        None if matches!(chat.origin, Some(ChatOrigin::Tool(_))) => Interactivity::Hidden,
+        None => Interactivity::Full,
+    }
+}
+
+pub(super) fn is_running(status: SessionStatus) -> bool {
+    match status {
+        SessionStatus::InProgress | SessionStatus::NeedsInput => true,
+        SessionStatus::Untitled | SessionStatus::Completed | SessionStatus::Error => false,
+    }
+}
+
+fn is_running_state(chat: &ChatState) -> bool {
+    is_running(chat.status)
+}
+
+/// A time of the protocol. One that cannot be read is as old as times are.
+pub(super) fn at(text: &str) -> Timestamp {
+    time::parse(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn row(more: Value) -> SessionSummary {
+        let mut whole = json!({"resource": "claude:/1", "provider": "claude", "title": "Fix it", "status": 33,
+            "createdAt": "1970-01-01T00:00:01.000Z", "modifiedAt": "1970-01-01T00:00:05.000Z",
+            "workingDirectories": ["file:///srv/my%20app"]});
+        whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn shown(host: &HostIdentity, row: &SessionSummary, before: Option<&SessionState>) -> SessionState {
+        let details = Details::default();
+        state(&Known { host, row, agent: None, details: &details, folder: None, chosen_model: None, before })
+    }
+
+    fn here() -> HostIdentity {
+        HostIdentity::this_host("Grove").unwrap()
+    }
+
+    #[test]
+    fn status_bits_are_read_from_the_most_urgent_down() {
+        let cases = [
+            (24 | 32, SessionStatus::NeedsInput, true),
+            (16, SessionStatus::Completed, false),
+            (2 | 8, SessionStatus::InProgress, false),
+            (2, SessionStatus::Error, false),
+            (1 | 64, SessionStatus::Completed, false),
+        ];
+        for (bits, status, is_read) in cases {
+            let state = shown(&here(), &row(json!({"status": bits})), None);
+            assert_eq!((state.status(), state.is_read()), (status, is_read), "{bits}");
+            assert_eq!(state.is_archived(), bits & 64 != 0, "{bits}");
+        }
+    }
+
+    #[test]
+    fn each_chat_has_its_own_status_and_what_none_says_is_the_main_chats() {
+        let chats =
+            json!([{"resource": "c1", "title": "Side", "status": 8}, {"resource": "c0", "title": "", "status": 33}]);
+        let state = shown(&here(), &row(json!({"status": 8, "defaultChat": "c0", "chats": chats})), None);
+        let told: Vec<_> = state.chats().map(|chat| (chat.resource.as_str(), chat.status)).collect();
+        let expected = [("agent-host-c0", SessionStatus::Completed), ("agent-host-c1", SessionStatus::InProgress)];
+        assert_eq!(told, expected);
+        assert_eq!(state.status(), SessionStatus::InProgress);
+        assert!(!state.is_read(), "the second chat was not read");
+        // Of a session that is not loaded, its row knows that the last turn failed, and its chats do not.
+        let chats = json!([{"resource": "c0", "title": "", "status": 33}]);
+        let state = shown(&here(), &row(json!({"status": 34, "defaultChat": "c0", "chats": chats})), None);
+        assert_eq!(state.status(), SessionStatus::Error);
+    }
+
+    #[test]
+    fn a_folder_is_labelled_with_its_host_where_that_is_another_one() {
+        let local = shown(&here(), &row(json!({})), None);
+        let workspace = local.workspace.as_ref().unwrap();
+        assert_eq!((&*workspace.label, workspace.uri.as_str()), ("my app", "file:///srv/my%20app"));
+        assert_eq!(local.metadata.text("workingDirectoryPath"), Some("/srv/my app"));
+        assert!(workspace.requires_workspace_trust && workspace.host.is_none());
+        let there = shown(&HostIdentity::other_host("box:1", "dev-box").unwrap(), &row(json!({})), None);
+        let workspace = there.workspace.as_ref().unwrap();
+        assert_eq!((&*workspace.label, workspace.host.as_deref()), ("my app [dev-box]", Some("dev-box")));
+        assert_eq!(there.metadata.text("remoteAgentHost"), Some("dev-box"));
+    }
+
+    #[test]
+    fn what_a_host_says_beside_the_protocol_gives_repository_branches_and_pull_request() {
+        let meta = json!({"repositoryNwo": "acme/site", "branch": "fix", "baseBranchName": "main",
+            "baseBranchProtected": true, "pullRequestUrl": "https://github.com/acme/site/pull/7", "store": "local",
+            "workingDirectoryPath": "/elsewhere", "remoteAgentHost": "a lie"});
+        let state = shown(&here(), &row(json!({"_meta": meta})), None);
+        let workspace = state.workspace.as_ref().unwrap();
+        let repository = &workspace.repositories[0];
+        assert_eq!(&*workspace.label, "site");
+        assert_eq!(repository.identity.as_deref(), Some("github.com/acme/site"));
+        assert_eq!((repository.detail.as_deref(), repository.base_branch_name.as_deref()), (Some("fix"), Some("main")));
+        assert_eq!(repository.base_branch_protected, Some(true));
+        assert_eq!(state.github_info().unwrap().pull_request.as_ref().unwrap().number, 7);
+        assert_eq!(state.metadata.text("remoteAgentHost"), None);
+        assert_eq!(state.metadata.text("workingDirectoryPath"), Some("/srv/my app"));
+        assert_eq!(state.metadata.text("store"), None);
+    }
+
+    #[test]
+    fn a_worktree_belongs_to_the_project_that_the_row_names() {
+        let project = json!({"uri": "file:///r/app", "displayName": "app"});
+        let row = row(json!({"project": project, "workingDirectories": ["file:///r/app.worktrees/fix"]}));
+        let workspace = shown(&here(), &row, None).workspace.unwrap();
+        assert_eq!((&*workspace.label, workspace.repositories[0].uri.as_str()), ("app", "file:///r/app"));
+    }
+
+    #[test]
+    fn the_last_turn_ended_when_a_running_session_stopped() {
+        let running = shown(&here(), &row(json!({"status": 8, "activity": "Thinking"})), None);
+        assert_eq!((running.last_turn_end(), running.description()), (None, Some("Thinking".into())));
+        let stopped = row(json!({"status": 1, "activity": "Thinking", "modifiedAt": "1970-01-01T00:00:09.000Z"}));
+        let stopped = shown(&here(), &stopped, Some(&running));
+        assert_eq!(stopped.last_turn_end(), Some(Timestamp(9_000)));
+        assert_eq!(stopped.description(), None, "nothing can clear an activity, so it holds only while something runs");
+    }
+
+    #[test]
+    fn chats_of_subagents_are_hidden_unless_their_host_shows_them() {
+        let origin = json!({"kind": "tool", "chat": "c0", "toolCallId": "t"});
+        let chats = json!([{"resource": "c0", "title": ""}, {"resource": "c1", "title": "", "origin": origin},
+            {"resource": "c2", "title": "", "origin": origin, "interactivity": "read-only"}]);
+        let state = shown(&here(), &row(json!({"chats": chats})), None);
+        let told: Vec<_> = state.chats().map(|chat| chat.interactivity).collect();
+        assert_eq!(told, [Interactivity::Full, Interactivity::Hidden, Interactivity::ReadOnly]);
+    }
+
+    #[test]
+    fn a_row_that_says_little_is_shown_all_the_same() {
+        let row = row(json!({"title": "", "createdAt": "?", "modifiedAt": "", "workingDirectories": []}));
+        let state = shown(&here(), &row, None);
+        assert_eq!((&*state.title(), state.updated_at(), state.workspace), (UNTITLED, Timestamp(0), None));
+        assert_eq!(state.main_chat.resource.as_str(), "agent-host-claude:/1");
+        assert_eq!(path_of("file:///C:/src/a"), "C:/src/a");
+        assert_eq!(path_of("vscode-remote://x/y"), "vscode-remote://x/y");
+    }
+}

@@ -1,0 +1,499 @@
+//! The sessions of a host as they are shown: rows of its list, new sessions, and those that are being sent.
+//!
+//! Everything lies behind one lock and is told while it is held, so that changes are told in the order in which they
+//! happened. Nothing of the client is called under it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grove_client::{Ahp, Client, SessionList};
+use grove_core::Timestamp;
+use grove_wire::ahp::{AgentInfo, SessionSummary};
+use indexmap::IndexMap;
+
+use super::cache::{KeepRows, KeptRow, MAX_KEPT_ROWS};
+use super::details::Details;
+use super::identity::HostIdentity;
+use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state};
+use crate::ids::{SessionId, SessionTypeId};
+use crate::provider::{Announcer, Availability, ProviderError, SessionType, SessionsChange};
+use crate::session::{Session, SessionIdentity, SessionSource, SessionState, SessionStatus};
+
+/// How many sessions of a host are shown. Further ones are left out.
+const MAX_ROWS: usize = 50_000;
+/// Of how many folders it is known which repository they belong to. Of further ones it is not.
+const MAX_FOLDERS: usize = 1_000;
+
+/// What the provider, its driver and whoever sends share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) host: HostIdentity,
+    pub(super) announcer: Announcer,
+    pub(super) kept: Arc<dyn KeepRows>,
+    table: Mutex<Table>,
+    /// Wakes the driver when other sessions are to be listened to.
+    pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
+}
+
+#[derive(Debug)]
+struct Table {
+    availability: Availability,
+    client: Option<Client<Ahp>>,
+    agents: Vec<AgentInfo>,
+    /// By the URI that the host has.
+    rows: IndexMap<String, Row>,
+    drafts: HashMap<SessionId, Draft>,
+    /// New sessions whose first message is on its way. They are listed.
+    sending: IndexMap<SessionId, Sending>,
+    folders: HashMap<String, FolderFacts>,
+    /// How often the list was gone through.
+    round: u64,
+}
+
+#[derive(Debug)]
+struct Row {
+    source: SessionSource,
+    /// `None` where it is only remembered.
+    summary: Option<SessionSummary>,
+    details: Details,
+    chosen_model: Option<String>,
+    /// A new session is becoming this one: it is not shown beside it.
+    is_claimed: bool,
+    /// When the list last had it.
+    round: u64,
+}
+
+/// A new session. The host knows nothing of it.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) source: SessionSource,
+    pub(super) model: Option<String>,
+}
+
+/// A new session whose first message is on its way.
+#[derive(Debug)]
+struct Sending {
+    draft: Draft,
+    /// What it was before, in case that it cannot be sent.
+    before: SessionState,
+    /// What the host calls the one that it becomes.
+    on_host: String,
+}
+
+/// A row to which something is done.
+#[derive(Clone, Debug)]
+pub(super) struct RowView {
+    pub(super) session: Session,
+    pub(super) summary: Option<SessionSummary>,
+    pub(super) chosen_model: Option<String>,
+    pub(super) model_is_setting: bool,
+}
+
+impl Shared {
+    /// With what was kept of the host's rows.
+    pub(super) fn new(host: HostIdentity, kept: Arc<dyn KeepRows>) -> Self {
+        let rows = kept.rows(&host.id).unwrap_or_else(|error| {
+            tracing::warn!(host = %host.id, %error, "the list of a host that is away is not remembered");
+            Vec::new()
+        });
+        let mut table = Table {
+            availability: Availability::Connecting,
+            client: None,
+            agents: Vec::new(),
+            rows: IndexMap::new(),
+            drafts: HashMap::new(),
+            sending: IndexMap::new(),
+            folders: HashMap::new(),
+            round: 0,
+        };
+        for row in rows.into_iter().take(MAX_KEPT_ROWS) {
+            let Some(source) = new_source(&host, &row.on_host, row.created_at, remembered(row.state)) else { continue };
+            table.rows.insert(row.on_host, Row::new(source, None));
+        }
+        Self {
+            host,
+            announcer: Announcer::default(),
+            kept,
+            table: Mutex::new(table),
+            opened: tokio::sync::watch::Sender::default(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing under the lock leaves it half changed.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn availability(&self) -> Availability {
+        self.table().availability.clone()
+    }
+
+    /// The connection, where there is one.
+    pub(super) fn client(&self) -> Result<Client<Ahp>, ProviderError> {
+        let table = self.table();
+        match (&table.availability, &table.client) {
+            (Availability::Ready, Some(client)) => Ok(client.clone()),
+            (availability, _) => Err(self.away_error(availability)),
+        }
+    }
+
+    /// That the host cannot be reached, and why.
+    pub(super) fn not_reached(&self) -> ProviderError {
+        self.away_error(&self.availability())
+    }
+
+    fn away_error(&self, availability: &Availability) -> ProviderError {
+        let reason = match availability {
+            Availability::Ready => "the connection was lost a moment ago: try again".to_owned(),
+            Availability::Connecting => "it is being connected: try again in a moment".to_owned(),
+            Availability::Away { reason } => reason.to_string(),
+            Availability::Incompatible { message } => message.to_string(),
+        };
+        ProviderError::Away { provider: self.host.label.to_string(), reason }
+    }
+
+    pub(super) fn agents(&self) -> Vec<AgentInfo> {
+        self.table().agents.clone()
+    }
+
+    pub(super) fn session_types(&self) -> Vec<SessionType> {
+        let table = self.table();
+        let shown = |agent: &AgentInfo| SessionType {
+            id: SessionTypeId::from(agent.provider.as_str()),
+            label: self.host.agent_label(&agent.display_name),
+            icon: super::state::agent_icon(),
+        };
+        table.agents.iter().map(shown).collect()
+    }
+
+    pub(super) fn sessions(&self) -> Vec<Session> {
+        let table = self.table();
+        let rows = table.rows.values().filter(|row| !row.is_claimed).map(|row| &row.source);
+        let sending = table.sending.values().map(|sending| &sending.draft.source);
+        sending.chain(rows).map(SessionSource::session).collect()
+    }
+
+    /// A listed session, where it is not one that is being sent.
+    pub(super) fn row(&self, on_host: &str) -> Option<RowView> {
+        let table = self.table();
+        let row = table.rows.get(on_host).filter(|row| !row.is_claimed)?;
+        Some(RowView {
+            session: row.source.session(),
+            summary: row.summary.clone(),
+            chosen_model: row.chosen_model.clone(),
+            model_is_setting: row.details.model_is_setting,
+        })
+    }
+
+    /// The connection is there.
+    pub(super) fn connected(&self, client: &Client<Ahp>) {
+        let mut table = self.table();
+        table.client = Some(client.clone());
+        self.set_availability(&mut table, Availability::Ready);
+    }
+
+    pub(super) fn connecting(&self) {
+        let mut table = self.table();
+        // Why it is away is worth more than that it is tried.
+        if table.availability == Availability::Ready {
+            self.set_availability(&mut table, Availability::Connecting);
+        }
+    }
+
+    /// The host cannot be reached: its sessions stay, what needs it goes.
+    pub(super) fn away(&self, why: Availability) {
+        let mut table = self.table();
+        table.client = None;
+        let sending: Vec<SessionId> = table.sending.keys().cloned().collect();
+        for id in &sending {
+            self.take_back(&mut table, id);
+        }
+        table.drafts.clear();
+        if !std::mem::take(&mut table.agents).is_empty() {
+            self.announcer.session_types();
+        }
+        self.set_availability(&mut table, why);
+    }
+
+    fn set_availability(&self, table: &mut Table, availability: Availability) {
+        if table.availability != availability {
+            table.availability = availability;
+            self.announcer.availability();
+        }
+    }
+
+    /// The host has these agents.
+    pub(super) fn set_agents(&self, agents: &[AgentInfo]) {
+        let mut table = self.table();
+        if table.agents == agents || table.client.is_none() {
+            return;
+        }
+        table.agents = agents.to_vec();
+        self.announcer.session_types();
+        let all: Vec<String> = table.rows.keys().cloned().collect();
+        self.show(&mut table, &all);
+    }
+
+    /// Takes the host's list in. Only a list that is whole tells what is gone.
+    pub(super) fn take_list(&self, list: &SessionList<Ahp>, is_whole: bool) {
+        let mut table = self.table();
+        table.round += 1;
+        let round = table.round;
+        let mut change = SessionsChange::default();
+        for summary in list.iter().filter(|summary| !is_history(summary)) {
+            if let Some(row) = table.rows.get_mut(&summary.resource) {
+                row.round = round;
+                if row.summary.as_ref() == Some(summary) {
+                    continue;
+                }
+            }
+            self.upsert(&mut table, summary, &mut change);
+        }
+        if is_whole {
+            let gone = table.rows.extract_if(.., |_, row| row.round != round && !row.is_claimed);
+            change.removed = gone.map(|(_, row)| row.source.session()).collect();
+        }
+        self.announcer.sessions(change);
+    }
+
+    /// What is new is added, what is known is brought up to date.
+    fn upsert(&self, table: &mut Table, summary: &SessionSummary, change: &mut SessionsChange) {
+        let on_host = &summary.resource;
+        if let Some(row) = table.rows.get_mut(on_host) {
+            row.summary = Some(summary.clone());
+            if self.refresh(table, on_host) && !table.rows[on_host].is_claimed {
+                change.changed.push(table.rows[on_host].source.session());
+            }
+            return;
+        }
+        if table.rows.len() >= MAX_ROWS {
+            return;
+        }
+        let state = self.state_of(table, summary, &Details::default(), None, None);
+        let Some(source) = new_source(&self.host, on_host, at(&summary.created_at), state) else { return };
+        change.added.push(source.session());
+        let round = table.round;
+        table.rows.insert(on_host.clone(), Row { round, ..Row::new(source, Some(summary.clone())) });
+    }
+
+    fn state_of(
+        &self,
+        table: &Table,
+        row: &SessionSummary,
+        details: &Details,
+        chosen_model: Option<&str>,
+        before: Option<&SessionState>,
+    ) -> SessionState {
+        let agent = table.agents.iter().find(|agent| agent.provider == row.provider);
+        let folder = folder(row).and_then(|folder| table.folders.get(&folder));
+        state(&Known { host: &self.host, row, agent, details, folder, chosen_model, before })
+    }
+
+    /// Shows a row as it is known now. `true` where that differs from before.
+    fn refresh(&self, table: &Table, on_host: &str) -> bool {
+        let Some(row) = table.rows.get(on_host) else { return false };
+        let Some(summary) = &row.summary else { return false };
+        let before = row.source.session().state();
+        let now = self.state_of(table, summary, &row.details, row.chosen_model.as_deref(), Some(&before));
+        row.source.update(|state| *state = now)
+    }
+
+    /// Shows some rows as they are known now, and tells of those that differ.
+    fn show(&self, table: &mut Table, which: &[String]) {
+        let differ = which.iter().filter(|on_host| self.refresh(table, on_host));
+        let rows = differ.filter_map(|on_host| table.rows.get(on_host)).filter(|row| !row.is_claimed);
+        let changed: Vec<Session> = rows.map(|row| row.source.session()).collect();
+        self.announcer.sessions(SessionsChange::changed(changed));
+    }
+
+    /// What the channels of a session told.
+    pub(super) fn set_details(&self, on_host: &str, change: impl FnOnce(&mut Details)) {
+        let mut table = self.table();
+        if let Some(row) = table.rows.get_mut(on_host) {
+            change(&mut row.details);
+            self.show(&mut table, &[on_host.to_owned()]);
+        }
+    }
+
+    /// The model for what is sent next.
+    pub(super) fn choose_model(&self, on_host: &str, model: &str) {
+        let mut table = self.table();
+        if let Some(row) = table.rows.get_mut(on_host) {
+            row.chosen_model = Some(model.to_owned());
+            self.show(&mut table, &[on_host.to_owned()]);
+        }
+    }
+
+    /// The session is not on the host any more.
+    pub(super) fn remove(&self, on_host: &str) {
+        let mut table = self.table();
+        if let Some(row) = table.rows.shift_remove(on_host) {
+            self.announcer.sessions(SessionsChange::removed([row.source.session()]));
+        }
+    }
+
+    /// Folders of which it is not known to which repository they belong, each with a session that works there.
+    pub(super) fn unknown_folders(&self) -> Vec<(String, String)> {
+        let table = self.table();
+        let mut seen = HashSet::new();
+        let rows = table.rows.iter().filter_map(|(on_host, row)| Some((folder(row.summary.as_ref()?)?, on_host)));
+        let unknown = rows.filter(|(folder, _)| !table.folders.contains_key(folder) && seen.insert(folder.clone()));
+        let room = MAX_FOLDERS.saturating_sub(table.folders.len());
+        unknown.take(room).map(|(folder, on_host)| (folder, on_host.clone())).collect()
+    }
+
+    /// Which repository a folder belongs to. All sessions in it do.
+    pub(super) fn learn_folder(&self, path: String, facts: FolderFacts) {
+        let mut table = self.table();
+        let in_it = |row: &Row| row.summary.as_ref().and_then(folder).as_deref() == Some(&*path);
+        let rows: Vec<String> = table.rows.iter().filter(|(_, row)| in_it(row)).map(|(key, _)| key.clone()).collect();
+        table.folders.insert(path, facts);
+        self.show(&mut table, &rows);
+    }
+
+    /// The sessions that run, the one that changed last first, and how many are wanted at most.
+    pub(super) fn running(&self, most: usize) -> Vec<String> {
+        let table = self.table();
+        let mut running: Vec<(Timestamp, &String)> = table
+            .rows
+            .iter()
+            .filter(|(_, row)| row.summary.as_ref().is_some_and(says_running))
+            .map(|(on_host, row)| (row.source.session().updated_at(), on_host))
+            .collect();
+        running.sort_unstable_by(|a, b| b.cmp(a));
+        running.into_iter().take(most).map(|(_, on_host)| on_host.clone()).collect()
+    }
+
+    /// Keeps the newest rows for when the host is away.
+    pub(super) fn keep_rows(&self) {
+        let rows = {
+            let table = self.table();
+            let known = table.rows.iter().filter(|(_, row)| !row.is_claimed);
+            let mut newest: Vec<(Timestamp, &String, &Row)> =
+                known.map(|(on_host, row)| (row.source.session().updated_at(), on_host, row)).collect();
+            newest.sort_unstable_by(|(a, ..), (b, ..)| b.cmp(a));
+            let kept = |(_, on_host, row): (Timestamp, &String, &Row)| {
+                let session = row.source.session();
+                let state = SessionState::clone(&session.state());
+                KeptRow { on_host: on_host.clone(), created_at: session.created_at(), state }
+            };
+            newest.into_iter().take(MAX_KEPT_ROWS).map(kept).collect()
+        };
+        if let Err(error) = self.kept.keep(&self.host.id, rows) {
+            tracing::warn!(host = %self.host.id, %error, "the list of a host is not kept for when it is away");
+        }
+    }
+}
+
+/// New sessions.
+impl Shared {
+    /// Keeps a new session. `false` where there are as many as may be.
+    pub(super) fn add_draft(&self, draft: Draft, most: usize) -> bool {
+        let mut table = self.table();
+        let has_room = table.drafts.len() < most;
+        if has_room {
+            table.drafts.insert(draft.source.session().id().clone(), draft);
+        }
+        has_room
+    }
+
+    pub(super) fn drop_draft(&self, id: &SessionId) {
+        self.table().drafts.remove(id);
+    }
+
+    /// Does something to a new session. `None` where it is none.
+    pub(super) fn with_draft<T>(&self, id: &SessionId, act: impl FnOnce(&mut Draft) -> T) -> Option<T> {
+        self.table().drafts.get_mut(id).map(act)
+    }
+
+    /// A new session is being sent, and is to be what the host calls `on_host`. From now on it is listed, and what the host
+    /// tells of that one is not. `None` where it is no new session.
+    pub(super) fn begin_sending(&self, id: &SessionId, on_host: &str, show: impl FnOnce(&SessionSource)) -> Option<()> {
+        let mut table = self.table();
+        let draft = table.drafts.remove(id)?;
+        let session = draft.source.session();
+        let before = SessionState::clone(&session.state());
+        show(&draft.source);
+        // The one that it becomes knows what this one was.
+        let state = SessionState::clone(&session.state());
+        if let Some(claimed) = new_source(&self.host, on_host, session.created_at(), state) {
+            table.rows.insert(on_host.to_owned(), Row { is_claimed: true, ..Row::new(claimed, None) });
+        }
+        table.sending.insert(id.clone(), Sending { draft, before, on_host: on_host.to_owned() });
+        self.announcer.sessions(SessionsChange::added([session]));
+        Some(())
+    }
+
+    /// A new session was sent: the host's takes its place. `None` where the host went away meanwhile.
+    pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary) -> Option<Session> {
+        let mut table = self.table();
+        let Sending { draft, on_host, .. } = table.sending.shift_remove(id)?;
+        let row = table.rows.get_mut(&on_host)?;
+        row.is_claimed = false;
+        row.chosen_model = draft.model;
+        // What the list said of it is newer.
+        row.summary.get_or_insert(summary);
+        self.refresh(&table, &on_host);
+        let to = table.rows.get(&on_host)?.source.session();
+        self.announcer.replaced(draft.source.session(), to.clone());
+        Some(to)
+    }
+
+    /// A new session could not be sent, and is a new session again.
+    pub(super) fn roll_back(&self, id: &SessionId) {
+        let mut table = self.table();
+        if let Some(draft) = self.take_back(&mut table, id) {
+            table.drafts.insert(id.clone(), draft);
+        }
+    }
+
+    /// Takes a new session out of the list. What the host has of it, if anything, is shown as what it is.
+    fn take_back(&self, table: &mut Table, id: &SessionId) -> Option<Draft> {
+        let Sending { draft, before, on_host } = table.sending.shift_remove(id)?;
+        draft.source.update(|state| *state = before);
+        let mut change = SessionsChange::removed([draft.source.session()]);
+        match table.rows.get_mut(&on_host) {
+            Some(row) if row.summary.is_some() => {
+                row.is_claimed = false;
+                change.added.push(row.source.session());
+            }
+            Some(_) => {
+                table.rows.shift_remove(&on_host);
+            }
+            None => {}
+        }
+        self.announcer.sessions(change);
+        Some(draft)
+    }
+}
+
+impl Row {
+    fn new(source: SessionSource, summary: Option<SessionSummary>) -> Self {
+        Self { source, summary, details: Details::default(), chosen_model: None, is_claimed: false, round: 0 }
+    }
+}
+
+fn says_running(summary: &SessionSummary) -> bool {
+    is_running(bits(summary).status)
+}
+
+/// What a row says that was remembered: nobody knows whether it still runs.
+fn remembered(mut state: SessionState) -> SessionState {
+    let settle = |chat: &mut Arc<crate::session::ChatState>| {
+        let chat = Arc::make_mut(chat);
+        (chat.description, chat.loading) = (None, false);
+        if is_running(chat.status) {
+            chat.status = SessionStatus::Completed;
+        }
+    };
+    settle(&mut state.main_chat);
+    state.more_chats.iter_mut().for_each(settle);
+    state
+}
+
+/// `None` for a session that has no name.
+fn new_source(host: &HostIdentity, on_host: &str, created_at: Timestamp, state: SessionState) -> Option<SessionSource> {
+    let id = host.session(on_host).ok()?;
+    let identity = SessionIdentity { id, resource: host.here(on_host), provider_id: host.id.clone(), created_at };
+    Some(SessionSource::new(identity, state))
+}
