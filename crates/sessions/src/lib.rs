@@ -7,6 +7,7 @@
 //!   a property is a projection of it, with its value now and each value after it ([`Observed`]).
 //! - [`provider`]: the trait [`SessionsProvider`]. An environment that has sessions implements it and needs nothing else;
 //!   `docs/providers.md` says how.
+//! - [`providers`]: those that Grove comes with: hosts, and what other tools left on this machine.
 //! - [`Registry`]: which providers there are. Nothing else.
 //! - [`management`]: one list of all sessions, kept by what providers tell; acting on a session through the provider that
 //!   its id names; which session, chat and provider are looked at; sessions that are being made; whether a folder is

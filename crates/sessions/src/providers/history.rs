@@ -1,1 +1,283 @@
-//! placeholder
+//! What other tools left on this machine: one provider for each tool, over the catalog of what was found.
+//!
+//! These sessions run on nothing. They are listed and can be looked at; whatever would change one is refused, with the way
+//! out: to continue it on a host first. The catalog says what is known of a session without opening it, so what lies in its
+//! turns (changed files) is not told here.
+//!
+//! A catalog does not tell that it changed. Whoever scans says so through a channel, and the [`HistoryDriver`] lists anew and
+//! tells what differs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use grove_history::catalog::{Catalog, CatalogError, Entry, Filter, MAX_PAGE};
+use grove_history::{SessionState as ForeignState, Source};
+use indexmap::IndexMap;
+use tokio::sync::{broadcast, watch};
+
+use crate::ids::{BadId, Icon, ProviderId, SessionTypeId, Uri};
+use crate::metadata::{Metadata, REMOTE_AGENT_HOST, REPOSITORY_NWO, REPOSITORY_URL};
+use crate::provider::{
+    Announcer, Availability, Environment, ProviderError, ProviderEvent, SessionType, SessionsChange, SessionsProvider,
+};
+use crate::session::{
+    ChatState, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource, SessionState, SessionStatus,
+    Workspace,
+};
+
+/// How many sessions of a tool are shown: those that changed last. Older ones are left out.
+pub const MAX_SESSIONS: usize = 50_000;
+
+/// The sessions that one tool left.
+#[derive(Debug)]
+pub struct HistoryProvider {
+    id: ProviderId,
+    source: Source,
+    catalog: Arc<Catalog>,
+    announcer: Announcer,
+    listed: Mutex<Listed>,
+}
+
+#[derive(Debug)]
+struct Listed {
+    /// By the name that the catalog has.
+    rows: IndexMap<String, SessionSource>,
+    availability: Availability,
+}
+
+impl HistoryProvider {
+    /// A provider for each tool, over one catalog. They are empty until they are [refreshed](Self::refresh).
+    pub fn of_all_tools(catalog: &Arc<Catalog>) -> Result<Vec<Arc<Self>>, BadId> {
+        let all = [
+            Source::VsCode,
+            Source::CopilotCli,
+            Source::Claude,
+            Source::Codex,
+            Source::Pi,
+            Source::Gemini,
+            Source::OpenCode,
+        ];
+        all.into_iter().map(|source| Self::new(source, catalog.clone()).map(Arc::new)).collect()
+    }
+
+    /// The provider of a tool.
+    pub fn new(source: Source, catalog: Arc<Catalog>) -> Result<Self, BadId> {
+        Ok(Self {
+            id: ProviderId::new(format!("history-{}", source.name()))?,
+            source,
+            catalog,
+            announcer: Announcer::default(),
+            listed: Mutex::new(Listed { rows: IndexMap::new(), availability: Availability::Ready }),
+        })
+    }
+
+    /// Lists the catalog anew and tells what differs. It waits for the disk. Where the catalog cannot be read, what was listed
+    /// stays.
+    pub fn refresh(&self) -> Result<(), CatalogError> {
+        let found = self.found();
+        let mut listed = self.listed();
+        let availability = match &found {
+            Ok(_) => Availability::Ready,
+            Err(error) => Availability::Away { reason: error.to_string().into() },
+        };
+        if listed.availability != availability {
+            listed.availability = availability;
+            self.announcer.availability();
+        }
+        self.take(&mut listed.rows, found?);
+        Ok(())
+    }
+
+    fn found(&self) -> Result<Vec<Entry>, CatalogError> {
+        let filter = Filter { source: Some(self.source.name().to_owned()), ..Filter::default() };
+        let (mut entries, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.catalog.list(&filter, after.as_ref(), MAX_PAGE)?;
+            entries.extend(page.entries);
+            after = page.next;
+            if after.is_none() || entries.len() >= MAX_SESSIONS {
+                entries.truncate(MAX_SESSIONS);
+                return Ok(entries);
+            }
+        }
+    }
+
+    fn take(&self, rows: &mut IndexMap<String, SessionSource>, entries: Vec<Entry>) {
+        let mut change = SessionsChange::default();
+        let mut now = IndexMap::with_capacity(entries.len());
+        for entry in entries {
+            let resource = resource(&entry);
+            let state = state(&entry, &resource);
+            let source = match rows.shift_remove(&entry.id) {
+                Some(source) => {
+                    if source.update(|shown| *shown = state) {
+                        change.changed.push(source.session());
+                    }
+                    source
+                }
+                None => {
+                    let Ok(id) = self.id.session(&entry.id) else { continue };
+                    let created_at = entry.session.created_at.unwrap_or_else(|| entry.modified_at());
+                    let identity = SessionIdentity { id, resource, provider_id: self.id.clone(), created_at };
+                    let source = SessionSource::new(identity, state);
+                    change.added.push(source.session());
+                    source
+                }
+            };
+            now.insert(entry.id, source);
+        }
+        change.removed = rows.drain(..).map(|(_, source)| source.session()).collect();
+        *rows = now;
+        self.announcer.sessions(change);
+    }
+
+    fn listed(&self) -> MutexGuard<'_, Listed> {
+        // Nothing under the lock leaves it half changed.
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl SessionsProvider for HistoryProvider {
+    fn id(&self) -> &ProviderId {
+        &self.id
+    }
+
+    fn label(&self) -> Arc<str> {
+        match self.source {
+            Source::VsCode => "VS Code",
+            Source::CopilotCli => "Copilot CLI",
+            Source::Claude => "Claude Code",
+            Source::Codex => "Codex",
+            Source::Pi => "pi",
+            Source::Gemini => "Gemini CLI",
+            Source::OpenCode => "OpenCode",
+        }
+        .into()
+    }
+
+    fn icon(&self) -> Icon {
+        Icon::from("history")
+    }
+
+    /// What runs stands before what ran.
+    fn order(&self) -> i32 {
+        10
+    }
+
+    fn environment(&self) -> Environment {
+        Environment::History
+    }
+
+    fn availability(&self) -> Availability {
+        self.listed().availability.clone()
+    }
+
+    /// Nothing is begun here.
+    fn session_types(&self) -> Vec<SessionType> {
+        Vec::new()
+    }
+
+    fn subscribe(&self) -> broadcast::Receiver<ProviderEvent> {
+        self.announcer.subscribe()
+    }
+
+    fn sessions(&self) -> Vec<Session> {
+        self.listed().rows.values().map(SessionSource::session).collect()
+    }
+
+    async fn resolve_workspace(&self, _uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
+        Ok(None)
+    }
+
+    fn unsupported(&self, what: &'static str) -> ProviderError {
+        let provider = format!("{} (what it left is read-only here: continue it first, on a host)", self.label());
+        ProviderError::Unsupported { provider, what }
+    }
+}
+
+/// Keeps providers up with their catalog: the caller spawns [`HistoryDriver::run`].
+#[derive(Debug)]
+#[must_use = "providers list nothing unless it runs"]
+pub struct HistoryDriver {
+    /// The providers of one catalog.
+    pub providers: Vec<Arc<HistoryProvider>>,
+    /// Says that the catalog changed: whoever scans it sends after each scan, and for long ones now and then.
+    pub changed: watch::Receiver<u64>,
+}
+
+impl HistoryDriver {
+    /// Lists at once, and again after each change, until nobody can say that anything changed any more.
+    pub async fn run(mut self) {
+        loop {
+            self.changed.mark_unchanged();
+            let providers = self.providers.clone();
+            let refreshed = tokio::task::spawn_blocking(move || {
+                for provider in providers {
+                    if let Err(error) = provider.refresh() {
+                        tracing::warn!(provider = %provider.id, %error, "sessions of another tool are not listed");
+                    }
+                }
+            });
+            // An error says that the program ends.
+            if refreshed.await.is_err() || self.changed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The URI under which a host shows the session, too.
+fn resource(entry: &Entry) -> Uri {
+    Uri::from(format!("{}:/{}", entry.source().name(), entry.id))
+}
+
+fn state(entry: &Entry, resource: &Uri) -> SessionState {
+    let metadata = metadata(entry);
+    let created_at = entry.session.created_at.unwrap_or_else(|| entry.modified_at());
+    let main_chat = ChatState {
+        title: entry.title().into(),
+        updated_at: entry.modified_at(),
+        status: match entry.session.state {
+            ForeignState::Failed => SessionStatus::Error,
+            ForeignState::Empty
+            | ForeignState::Complete
+            | ForeignState::Cancelled
+            // Nobody waits for the rest of it any more.
+            | ForeignState::Interrupted => SessionStatus::Completed,
+        },
+        model_id: entry.session.models.last().map(|model| model.as_str().into()),
+        last_turn_end: entry.session.modified_at.filter(|_| entry.session.turns > 0),
+        github_info: metadata.github_info().map(Arc::new),
+        interactivity: Interactivity::ReadOnly,
+        ..ChatState::untitled(resource.clone(), created_at)
+    };
+    SessionState {
+        session_type: SessionTypeId::from(entry.source().name()),
+        icon: Icon::from("history"),
+        workspace: metadata.workspace(None).map(Arc::new),
+        metadata: Arc::new(metadata),
+        capabilities: SessionCapabilities::default(),
+        main_chat: Arc::new(main_chat),
+        more_chats: Vec::new(),
+    }
+}
+
+/// What the tool knew of where it worked.
+fn metadata(entry: &Entry) -> Metadata {
+    let workspace = &entry.session.workspace;
+    let place = workspace.folders.first();
+    let folder = entry.folder.as_deref().or_else(|| place?.path.as_deref());
+    let mut metadata = folder.map(Metadata::local).unwrap_or_default();
+    if let Some(host) = place.and_then(|place| place.host.as_deref()) {
+        metadata = metadata.with(REMOTE_AGENT_HOST, host);
+    }
+    if let Some(repository) = workspace.repository.as_deref().or(entry.repository.as_deref()) {
+        let is_address = repository.contains("://") || repository.contains(':');
+        metadata = metadata.with(if is_address { REPOSITORY_URL } else { REPOSITORY_NWO }, repository);
+    }
+    match &workspace.branch {
+        Some(branch) => metadata.with("branch", branch),
+        None => metadata,
+    }
+}

@@ -1,0 +1,136 @@
+//! A host that goes away and comes back.
+
+use std::sync::Arc;
+
+use grove_sessions::provider::Availability;
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, KeepRows, RowsInMemory};
+use grove_sessions::session::SessionStatus;
+use grove_sessions::{ProviderError, SessionsProvider};
+use serde_json::json;
+
+use super::harness::*;
+
+fn is_away(provider: &HostProvider) -> bool {
+    matches!(provider.availability(), Availability::Away { .. })
+}
+
+#[tokio::test]
+async fn sessions_stay_listed_while_their_host_is_away_and_what_needs_it_goes() {
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/1", "/srv/app").await;
+    create(&client, "scripted:/2", "/srv/app").await;
+    let provider = host.there("dev-box").await;
+    until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
+    let draft = provider.create_new_session(&workspace(&provider, "/srv/app").await).await.unwrap();
+    let mut events = provider.subscribe();
+
+    host.shut();
+    until("the loss", || is_away(&provider)).await;
+    assert_eq!(listed(&provider), ["scripted:/1", "scripted:/2"]);
+    assert!(provider.session_types().is_empty());
+    let told_away = told(&mut events);
+    assert!(told_away.contains(&"types".to_owned()) && told_away.contains(&"availability".to_owned()), "{told_away:?}");
+    assert!(!told_away.iter().any(|told| told.starts_with("removed")), "{told_away:?}");
+    let row = session(&provider, "scripted:/1").await;
+    let refused = provider.archive_session(row.id()).await.unwrap_err();
+    assert!(matches!(refused, ProviderError::Away { .. }), "{refused}");
+    assert!(refused.to_string().starts_with("dev-box cannot be reached"), "{refused}");
+    let disposed = provider.send_and_create_chat(draft.id(), script(json!([]))).await;
+    assert!(disposed.is_err());
+
+    host.open();
+    until("the return", || provider.availability() == Availability::Ready).await;
+    until("session types", || provider.session_types().len() == 2).await;
+    let gone = provider.send_and_create_chat(draft.id(), script(json!([]))).await;
+    assert!(matches!(gone, Err(ProviderError::UnknownSession(_))), "a draft does not outlive the connection: {gone:?}");
+    let client = host.client().await;
+    dispose(&client, "scripted:/1").await;
+    until_listed(&provider, &["scripted:/2"]).await;
+}
+
+#[tokio::test]
+async fn what_changed_meanwhile_is_told_after_the_next_list() {
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/1", "/srv/app").await;
+    create(&client, "scripted:/2", "/srv/app").await;
+    let provider = host.here().await;
+    until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
+    let kept = session(&provider, "scripted:/2").await;
+    host.shut();
+    until("the loss", || is_away(&provider)).await;
+    let mut events = provider.subscribe();
+    // Another way to the host, which the provider has not.
+    host.open();
+    let client = host.client().await;
+    dispose(&client, "scripted:/1").await;
+    create(&client, "scripted:/3", "/srv/app").await;
+    until_listed(&provider, &["scripted:/2", "scripted:/3"]).await;
+    let told = told(&mut events);
+    assert_eq!(told.iter().filter(|told| told.starts_with("removed")).count(), 1, "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.starts_with("added")).count(), 1, "{told:?}");
+    assert_eq!(session(&provider, "scripted:/2").await, kept, "the same session, not another of its name");
+}
+
+#[tokio::test]
+async fn a_message_on_its_way_is_given_up_when_the_host_goes_away() {
+    let host = TestHost::start().await;
+    let provider = host.here().await;
+    let workspace = workspace(&provider, "/").await;
+    let draft = provider.create_new_session(&workspace).await.unwrap();
+    let mut events = provider.subscribe();
+    let sending = tokio::spawn({
+        let (provider, id) = (provider.clone(), draft.id().clone());
+        async move { provider.send_and_create_chat(&id, script(json!([{"say": "hi"}]))).await }
+    });
+    until("the temporary row", || !provider.sessions().is_empty()).await;
+    host.shut();
+    let sent = soon("the end of it", sending).await.unwrap();
+    until("the loss", || is_away(&provider)).await;
+    let told = told(&mut events);
+    if sent.is_err() {
+        assert!(told.contains(&format!("removed {}", draft.id().local())), "{told:?}");
+    }
+    assert!(provider.sessions().iter().all(|listed| listed.id() != draft.id()), "{told:?}");
+    host.open();
+    until("the return", || provider.availability() == Availability::Ready).await;
+    until("at most the host's own", || provider.sessions().len() <= 1).await;
+}
+
+#[tokio::test]
+async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
+    let kept = Arc::new(RowsInMemory::default());
+    let options = || HostOptions { kept: kept.clone(), ..options() };
+    let identity = || HostIdentity::other_host("dev-box", "dev-box").unwrap();
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/1", "/srv/app").await;
+    create(&client, "scripted:/2", "/srv/app").await;
+    let provider = host.provider(identity(), options()).await;
+    until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
+    let hang = provider.send_request(
+        session(&provider, "scripted:/2").await.id(),
+        session(&provider, "scripted:/2").await.main_chat().resource(),
+        script(json!([{"hang": true}])),
+    );
+    hang.await.ok();
+    until("kept rows", || kept.rows(identity().id()).unwrap().len() == 2).await;
+    drop(provider);
+    dispose(&client, "scripted:/1").await;
+    drop(client);
+    host.shut();
+
+    let (provider, driver) = HostProvider::new(identity(), host.endpoint(), options());
+    assert_eq!(listed(&provider), ["scripted:/1", "scripted:/2"], "before anything was connected");
+    let row = session(&provider, "scripted:/2").await;
+    assert_eq!((row.status(), &*row.workspace().unwrap().label), (SessionStatus::Completed, "app [dev-box]"));
+    let refused = provider.delete_session(row.id()).await;
+    assert!(matches!(refused, Err(ProviderError::Away { .. })), "{refused:?}");
+    tokio::spawn(driver.run());
+    until("the attempt", || is_away(&provider)).await;
+    assert_eq!(listed(&provider), ["scripted:/1", "scripted:/2"], "only a list tells what is gone");
+    host.open();
+    until_listed(&provider, &["scripted:/2"]).await;
+    assert_eq!(session(&provider, "scripted:/2").await, row, "the row that was remembered is the host's");
+}

@@ -1,0 +1,239 @@
+//! A host behind a real socket that can be shut, and its provider.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grove_agents::scripted::ScriptedAgent;
+use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
+use grove_client::dialect::ahp::DisposeSession;
+use grove_client::{Ahp, Backoff, Client, Endpoint, Options};
+use grove_core::AgentInfo;
+use grove_host::server::{self, Access, Token};
+use grove_host::{Config, Contents, Env, Host, Listener, NoJournal, Stream, recover};
+use grove_sessions::provider::{ProviderEvent, SendOptions};
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
+use grove_sessions::session::Workspace;
+use grove_sessions::{Session, SessionsProvider, Uri};
+use grove_wire::ahp::CreateSessionParams;
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::AbortHandle;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// How long a test waits for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits, but not for ever.
+pub(super) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} did not happen in {PATIENCE:?}"))
+}
+
+/// Waits until something holds.
+pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
+    soon(what, async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// The scripted agent under another name.
+struct Other;
+
+#[async_trait]
+impl Agent for Other {
+    fn info(&self) -> AgentInfo {
+        AgentInfo { provider: "other".into(), display_name: "Other".to_owned(), ..ScriptedAgent.info() }
+    }
+
+    async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
+        ScriptedAgent.open(session).await
+    }
+}
+
+/// A host on a port of its own.
+pub(super) struct TestHost {
+    address: SocketAddr,
+    door: Arc<Door>,
+    /// Kept, since the host ends with it.
+    _host: Host,
+}
+
+#[derive(Default)]
+struct Door {
+    is_shut: AtomicBool,
+    open: Mutex<Vec<AbortHandle>>,
+}
+
+/// Connections come through a channel.
+struct Pipes(mpsc::UnboundedReceiver<DuplexStream>);
+
+#[async_trait]
+impl Listener for Pipes {
+    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+        match self.0.recv().await {
+            Some(stream) => Ok(Box::new(stream)),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl TestHost {
+    pub(super) async fn start() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    pub(super) async fn with(config: Config) -> Self {
+        let env = Env::in_memory();
+        let recovered = recover(Contents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
+        let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent), Arc::new(Other)];
+        let host = Host::start(env, config, agents, Box::new(NoJournal), recovered).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (dial, pipes) = mpsc::unbounded_channel();
+        server::serve(host.clone(), Access::loopback(Token::parse(TOKEN).unwrap(), address), Box::new(Pipes(pipes)));
+        let door = Arc::new(Door::default());
+        tokio::spawn({
+            let door = door.clone();
+            async move {
+                while let Ok((mut near, _)) = listener.accept().await {
+                    if door.is_shut.load(Ordering::SeqCst) {
+                        continue;
+                    }
+                    let (mut middle, far) = tokio::io::duplex(64 << 10);
+                    if dial.send(far).is_err() {
+                        return;
+                    }
+                    let carried = tokio::spawn(async move {
+                        tokio::io::copy_bidirectional(&mut near, &mut middle).await.ok();
+                    });
+                    door.open.lock().unwrap().push(carried.abort_handle());
+                }
+            }
+        });
+        Self { address, door, _host: host }
+    }
+
+    /// Cuts every connection that goes through the door, and lets none in.
+    pub(super) fn shut(&self) {
+        self.door.is_shut.store(true, Ordering::SeqCst);
+        self.door.open.lock().unwrap().drain(..).for_each(|open| open.abort());
+    }
+
+    pub(super) fn open(&self) {
+        self.door.is_shut.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn endpoint(&self) -> Endpoint {
+        Endpoint::tcp(&format!("ws://{}/ws", self.address), Some(TOKEN)).unwrap()
+    }
+
+    /// Another client of the host.
+    pub(super) async fn client(&self) -> Client<Ahp> {
+        soon("a client", Client::connect(self.endpoint(), Ahp::default(), Options::default())).await.unwrap()
+    }
+
+    /// The provider of this host.
+    pub(super) async fn here(&self) -> Arc<HostProvider> {
+        self.provider(HostIdentity::this_host("Grove").unwrap(), options()).await
+    }
+
+    /// The provider of another host.
+    pub(super) async fn there(&self, name: &str) -> Arc<HostProvider> {
+        let identity = HostIdentity::other_host(&self.address.to_string(), name).unwrap();
+        self.provider(identity, options()).await
+    }
+
+    pub(super) async fn provider(&self, identity: HostIdentity, options: HostOptions) -> Arc<HostProvider> {
+        let (provider, driver) = HostProvider::new(identity, self.endpoint(), options);
+        tokio::spawn(driver.run());
+        let provider = Arc::new(provider);
+        until("a connected provider", || !provider.session_types().is_empty()).await;
+        provider
+    }
+}
+
+pub(super) fn options() -> HostOptions {
+    let reconnect =
+        Backoff { first: Duration::from_millis(20), longest: Duration::from_millis(100), ..Backoff::default() };
+    HostOptions { reconnect, ..HostOptions::default() }
+}
+
+/// Makes a session on a host, past its provider.
+pub(super) async fn create(client: &Client<Ahp>, uri: &str, folder: &str) {
+    let params = CreateSessionParams {
+        channel: uri.to_owned(),
+        working_directories: Some(vec![format!("file://{folder}")]),
+        ..CreateSessionParams::default()
+    };
+    client.request(params).await.unwrap();
+}
+
+pub(super) async fn dispose(client: &Client<Ahp>, uri: &str) {
+    client.request(DisposeSession { channel: uri.to_owned() }).await.unwrap();
+}
+
+pub(super) fn script(steps: serde_json::Value) -> SendOptions {
+    SendOptions::new(format!("script:{steps}"))
+}
+
+/// The host's own URIs of what a provider lists, in order.
+pub(super) fn listed(provider: &HostProvider) -> Vec<String> {
+    let host = provider.host();
+    let mut all: Vec<String> =
+        provider.sessions().iter().map(|session| host.on_host(session.resource()).unwrap().to_owned()).collect();
+    all.sort_unstable();
+    all
+}
+
+pub(super) async fn until_listed(provider: &HostProvider, wanted: &[&str]) {
+    until(&format!("the list {wanted:?}"), || listed(provider) == wanted).await;
+}
+
+/// The session that the host has under a URI, once it is listed.
+pub(super) async fn session(provider: &HostProvider, on_host: &str) -> Session {
+    let resource = provider.host().here(on_host);
+    let find = || provider.sessions().into_iter().find(|session| *session.resource() == resource);
+    until(on_host, || find().is_some()).await;
+    find().unwrap()
+}
+
+pub(super) async fn workspace(provider: &HostProvider, folder: &str) -> Workspace {
+    provider.resolve_workspace(&Uri::from(format!("file://{folder}"))).await.unwrap().unwrap()
+}
+
+/// A session that was sent, with its events told.
+pub(super) async fn sent(provider: &HostProvider, options: SendOptions) -> Session {
+    let workspace = workspace(provider, "/").await;
+    let draft = provider.create_new_session(&workspace).await.unwrap();
+    soon("the first message", provider.send_and_create_chat(draft.id(), options)).await.unwrap()
+}
+
+/// What was told until now, in words.
+pub(super) fn told(events: &mut broadcast::Receiver<ProviderEvent>) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        match event {
+            ProviderEvent::Sessions(change) => {
+                let names = |verb: &str, all: &[Session]| -> Vec<String> {
+                    all.iter().map(|session| format!("{verb} {}", session.id().local())).collect()
+                };
+                told.extend(names("added", &change.added));
+                told.extend(names("removed", &change.removed));
+                told.extend(names("changed", &change.changed));
+            }
+            ProviderEvent::Replaced(replaced) => {
+                told.push(format!("replaced {} {}", replaced.from.id().local(), replaced.to.id().local()));
+            }
+            ProviderEvent::SessionTypes => told.push("types".to_owned()),
+            ProviderEvent::Availability => told.push("availability".to_owned()),
+        }
+    }
+    told
+}

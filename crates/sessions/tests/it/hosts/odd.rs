@@ -1,0 +1,197 @@
+//! Hosts that are not ours: one that says what its test says.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::{SinkExt, StreamExt};
+use grove_client::Endpoint;
+use grove_sessions::SessionsProvider;
+use grove_sessions::provider::Availability;
+use grove_sessions::providers::hosts::{HostIdentity, HostProvider};
+use grove_sessions::session::SessionStatus;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::harness::{options, until};
+
+/// Answers requests as it is told, and says what it is told to say.
+struct OddHost {
+    endpoint: Endpoint,
+    heard: Arc<Mutex<Vec<String>>>,
+    say: mpsc::UnboundedSender<Value>,
+}
+
+type Answer = Box<dyn FnMut(&str, &Value) -> Result<Value, Value> + Send>;
+
+impl OddHost {
+    async fn start(mut answer: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}/", listener.local_addr().unwrap());
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (say, mut said) = mpsc::unbounded_channel::<Value>();
+        let methods = heard.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else { continue };
+                loop {
+                    let mut out = tokio::select! {
+                        Some(said) = said.recv() => said,
+                        message = socket.next() => match message {
+                            Some(Ok(Message::Text(text))) => {
+                                let message: Value = serde_json::from_str(&text).unwrap();
+                                let method = message["method"].as_str().unwrap_or_default();
+                                methods.lock().unwrap().push(method.to_owned());
+                                if message.get("id").is_none() {
+                                    continue;
+                                }
+                                match answer(method, &message["params"]) {
+                                    Ok(result) => json!({"id": message["id"], "result": result}),
+                                    Err(error) => json!({"id": message["id"], "error": error}),
+                                }
+                            }
+                            Some(Ok(_)) => continue,
+                            Some(Err(_)) | None => break,
+                        },
+                    };
+                    out["jsonrpc"] = "2.0".into();
+                    if socket.send(Message::text(out.to_string())).await.is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+        Self { endpoint: Endpoint::tcp(&url, None).unwrap(), heard, say }
+    }
+
+    fn provider(&self) -> Arc<HostProvider> {
+        let identity = HostIdentity::other_host("odd", "odd").unwrap();
+        let (provider, driver) = HostProvider::new(identity, self.endpoint.clone(), options());
+        tokio::spawn(driver.run());
+        Arc::new(provider)
+    }
+
+    fn tell(&self, method: &str, params: Value) {
+        self.say.send(json!({"method": method, "params": params})).unwrap();
+    }
+
+    fn heard(&self, method: &str) -> usize {
+        self.heard.lock().unwrap().iter().filter(|heard| *heard == method).count()
+    }
+}
+
+fn initialized(version: &str) -> Value {
+    let root = json!({"agents": [{"provider": "claude", "displayName": "Claude", "description": "", "models": []}]});
+    json!({"protocolVersion": version, "serverSeq": 1,
+        "snapshots": [{"resource": "ahp-root://", "state": root, "fromSeq": 1}]})
+}
+
+fn row(name: &str, status: u32) -> Value {
+    json!({"resource": format!("ahp-session:/{name}"), "provider": "claude", "title": name, "status": status,
+        "createdAt": "2026-01-01T00:00:00.000Z", "modifiedAt": "2026-01-02T00:00:00.000Z",
+        "workingDirectories": ["file:///srv/app"]})
+}
+
+fn unknown() -> Value {
+    json!({"code": -32601, "message": "no such method"})
+}
+
+/// A host of these rows.
+fn with_rows(version: &'static str, rows: Vec<Value>) -> Answer {
+    Box::new(move |method, _| match method {
+        "initialize" => Ok(initialized(version)),
+        "listSessions" => Ok(json!({"items": rows})),
+        _ => Err(unknown()),
+    })
+}
+
+#[tokio::test]
+async fn a_host_of_the_older_version_with_plain_rows_is_listed() {
+    let bits = [("input", 24 | 32), ("half", 16), ("both", 2 | 8), ("failed", 2), ("archived", 1 | 64)];
+    let rows: Vec<Value> = bits.iter().map(|(name, bits)| row(name, *bits)).collect();
+    let host = OddHost::start(with_rows("0.9.0", rows)).await;
+    let provider = host.provider();
+    until("the list", || provider.sessions().len() == bits.len()).await;
+    let expected = [
+        (SessionStatus::NeedsInput, true, false),
+        (SessionStatus::Completed, false, false),
+        (SessionStatus::InProgress, false, false),
+        (SessionStatus::Error, false, false),
+        (SessionStatus::Completed, false, true),
+    ];
+    for (session, expected) in provider.sessions().iter().zip(expected) {
+        assert_eq!((session.status(), session.is_read(), session.is_archived()), expected, "{}", session.title());
+        assert_eq!(&*session.workspace().unwrap().label, "app [odd]");
+        assert_eq!(session.chats().len(), 1);
+    }
+    assert_eq!(&*provider.session_types()[0].label, "Claude [odd]");
+    // It can say that one came which is there already.
+    host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("failed", 1)}));
+    until("the change", || provider.sessions()[3].status() == SessionStatus::Completed).await;
+    assert_eq!(provider.sessions().len(), bits.len());
+}
+
+#[tokio::test]
+async fn ten_thousand_rows_cost_one_list_and_a_change_is_seen_at_once() {
+    let rows: Vec<Value> = (0..10_000).map(|name| row(&name.to_string(), 33)).collect();
+    let host = OddHost::start(with_rows("1.0.0", rows)).await;
+    let provider = host.provider();
+    until("the list", || provider.sessions().len() == 10_000).await;
+    assert_eq!((host.heard("listSessions"), host.heard("subscribe")), (1, 0), "rows are not subscribed");
+    let last = provider.sessions().pop().unwrap();
+    let mut title = last.observe(|state| state.title());
+    let began = Instant::now();
+    let changes = json!({"title": "Changed"});
+    host.tell("root/sessionSummaryChanged",
+        json!({"channel": "ahp-root://", "session": "ahp-session:/9999", "changes": changes}));
+    let changed = super::harness::soon("the change", title.changed()).await;
+    println!("a change among 10,000 rows was seen after {:?}", began.elapsed());
+    assert_eq!(changed.as_deref(), Some("Changed"));
+}
+
+#[tokio::test]
+async fn versions_that_do_not_fit_are_explained() {
+    let host = OddHost::start(Box::new(|_, _| {
+        Err(json!({"code": -32005, "message": "no", "data": {"supportedVersions": ["^7.0.0"]}}))
+    }))
+    .await;
+    let provider = host.provider();
+    let message = || match provider.availability() {
+        Availability::Incompatible { message } => Some(message),
+        Availability::Ready | Availability::Connecting | Availability::Away { .. } => None,
+    };
+    until("the refusal", || message().is_some()).await;
+    let message = message().unwrap();
+    assert!(message.contains("^7.0.0") && message.contains("1.0.0") && message.contains("0.9.0"), "{message}");
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_come_is_asked_for_again_and_nothing_goes_before_it_does() {
+    let mut lists = 0;
+    let host = OddHost::start(Box::new(move |method, _| match method {
+        "initialize" => Ok(initialized("1.0.0")),
+        "listSessions" => {
+            lists += 1;
+            if lists < 3 { Err(json!({"code": -32603, "message": "not now"})) } else { Ok(json!({"items": []})) }
+        }
+        _ => Err(unknown()),
+    }))
+    .await;
+    let provider = host.provider();
+    until("a connection", || provider.availability() == Availability::Ready).await;
+    host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("early", 1)}));
+    until("a list", || host.heard("listSessions") >= 3).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(host.heard("listSessions"), 3);
+}
+
+#[tokio::test]
+async fn what_another_tool_left_on_a_host_is_not_listed_as_its_own() {
+    let mut left = row("left", 1);
+    left["_meta"] = json!({"history": {"source": "codex"}});
+    let host = OddHost::start(with_rows("1.0.0", vec![row("own", 1), left])).await;
+    let provider = host.provider();
+    until("the list", || !provider.sessions().is_empty()).await;
+    assert_eq!(provider.sessions().len(), 1);
+}

@@ -1,0 +1,192 @@
+//! Where each property of a row comes from.
+
+use std::sync::Arc;
+
+use grove_sessions::grouping::group;
+use grove_sessions::provider::{Environment, SendOptions};
+use grove_sessions::session::SessionStatus;
+use grove_sessions::{Management, Registry, SessionsProvider};
+use serde_json::json;
+
+use super::harness::*;
+
+#[tokio::test]
+async fn this_host_and_others_are_told_apart_by_id_order_and_labels() {
+    let host = TestHost::start().await;
+    let (here, there) = (host.here().await, host.there("dev-box").await);
+    assert_eq!((here.id().as_str(), here.order(), &*here.label()), ("local-agent-host", -1, "Grove"));
+    assert!(there.id().as_str().starts_with("agenthost-127.0.0.1__"), "{}", there.id());
+    assert_eq!((there.order(), &*there.label()), (0, "dev-box"));
+    assert_eq!(here.environment(), Environment::ThisHost);
+    assert_eq!(there.environment(), Environment::OtherHost("dev-box".into()));
+    let types = |provider: &dyn SessionsProvider| -> Vec<(String, String)> {
+        let types = provider.session_types().into_iter();
+        types.map(|offered| (offered.id.to_string(), offered.label.to_string())).collect()
+    };
+    let pairs = |all: [(&str, &str); 2]| all.map(|(id, label)| (id.to_owned(), label.to_owned())).to_vec();
+    assert_eq!(types(here.as_ref()), pairs([("scripted", "Scripted"), ("other", "Other")]));
+    assert_eq!(types(there.as_ref()), pairs([("scripted", "Scripted [dev-box]"), ("other", "Other [dev-box]")]));
+}
+
+#[tokio::test]
+async fn the_list_alone_tells_what_a_row_says() {
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/1", "/srv/my%20app").await;
+    let (here, there) = (host.here().await, host.there("dev-box").await);
+    let row = session(&here, "scripted:/1").await;
+    assert_eq!(row.id().as_str(), "local-agent-host:agent-host-scripted:/1");
+    assert_eq!((row.provider_id(), row.session_type().as_str()), (here.id(), "scripted"));
+    assert_eq!((row.status(), row.is_archived(), row.loading()), (SessionStatus::Completed, false, false));
+    assert!(row.created_at().0 > 0 && row.updated_at() >= row.created_at());
+    assert_eq!((row.chats().len(), row.main_chat().resource().scheme()), (1, "agent-host-ahp-chat"));
+    let can = row.capabilities();
+    assert!(can.supports_multiple_chats && can.supports_fork && can.supports_rename && can.supports_delete);
+    let workspace = row.workspace().unwrap();
+    assert_eq!((&*workspace.label, workspace.uri.as_str()), ("my app", "file:///srv/my%20app"));
+    assert!(workspace.requires_workspace_trust && workspace.host.is_none());
+    let far = session(&there, "scripted:/1").await;
+    assert_eq!(&*far.workspace().unwrap().label, "my app [dev-box]");
+    assert_eq!(far.metadata().text("remoteAgentHost"), Some("dev-box"));
+    assert_ne!(far.resource(), row.resource(), "two hosts may have sessions of one name");
+}
+
+#[tokio::test]
+async fn what_comes_goes_and_changes_on_the_host_is_told_once() {
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    let provider = host.here().await;
+    let mut events = provider.subscribe();
+    create(&client, "scripted:/1", "/srv/app").await;
+    create(&client, "scripted:/2", "/srv/app").await;
+    until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
+    dispose(&client, "scripted:/1").await;
+    until_listed(&provider, &["scripted:/2"]).await;
+    let told = told(&mut events);
+    let count = |what: &str| told.iter().filter(|told| *told == what).count();
+    assert_eq!(count("added agent-host-scripted:/1") + count("added agent-host-scripted:/2"), 2, "{told:?}");
+    assert_eq!(count("removed agent-host-scripted:/1"), 1, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_running_session_says_which_tool_runs_and_then_when_its_turn_ended() {
+    let host = TestHost::start().await;
+    let provider = host.here().await;
+    let tool = json!({"tool": {"name": "make", "output": "ok", "permission": "shell", "input": "make test"}});
+    let row = sent(&provider, script(json!([tool, {"title": "Build it"}]))).await;
+    until("a question", || row.status() == SessionStatus::NeedsInput).await;
+    until("a description", || row.description().is_some()).await;
+    assert!(row.last_turn_end().is_none());
+    approve(&host, &provider, &row).await;
+    until("the turn's end", || row.status() == SessionStatus::Completed).await;
+    until("its time", || row.last_turn_end().is_some()).await;
+    until("no description", || row.description().is_none()).await;
+    until("the title", || &*row.title() == "Build it").await;
+    assert!(row.last_turn_end().unwrap() >= row.created_at());
+}
+
+/// Another client lets the tool run.
+async fn approve(
+    host: &TestHost,
+    provider: &grove_sessions::providers::hosts::HostProvider,
+    row: &grove_sessions::Session,
+) {
+    use grove_wire::ahp::{
+        Action, ChatAction, ChatToolCallConfirmed, ResponsePart, ToolCallConfirmationReason, ToolCallState,
+    };
+    let client = host.client().await;
+    let chat = provider.host().on_host(row.main_chat().resource()).unwrap().to_owned();
+    let mut chat = client.subscribe(&chat).await.unwrap();
+    let asked = chat.until(|state| {
+        let turn = state.chat()?.active_turn.as_ref()?;
+        turn.response_parts.iter().find_map(|part| match part {
+            ResponsePart::ToolCall(part) => match &part.tool_call {
+                ToolCallState::PendingConfirmation(call) => Some((turn.id.clone(), call.base.tool_call_id.clone())),
+                _ => None,
+            },
+            _ => None,
+        })
+    });
+    let (turn_id, tool_call_id) = soon("a question", asked).await.unwrap();
+    let confirmed = ChatToolCallConfirmed {
+        turn_id,
+        tool_call_id,
+        meta: None,
+        approved: true,
+        confirmed: Some(ToolCallConfirmationReason::UserAction),
+        reason: None,
+        edited_tool_input: None,
+        user_suggestion: None,
+        reason_message: None,
+        selected_option_id: None,
+    };
+    chat.dispatch(Action::Chat(ChatAction::ToolCallConfirmed(Box::new(confirmed)))).unwrap().await;
+}
+
+#[tokio::test]
+async fn a_session_that_somebody_has_open_tells_more_than_its_row() {
+    let host = TestHost::start().await;
+    let other = host.here().await;
+    let done = sent(&other, script(json!([{"say": "hi"}]))).await;
+    until("the turn's end", || done.status() == SessionStatus::Completed).await;
+    // One that comes later has seen nothing of the turn.
+    let provider = host.here().await;
+    let row = session(&provider, provider.host().on_host(done.resource()).unwrap()).await;
+    assert_eq!(row.last_turn_end(), None);
+    let opened = provider.open(row.id()).unwrap();
+    until("the last turn's end", || row.last_turn_end().is_some()).await;
+    drop(opened);
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert!(row.last_turn_end().is_some(), "what is known stays");
+    assert!(provider.open(&"local-agent-host:agent-host-scripted:/no".to_owned().try_into().unwrap()).is_none());
+}
+
+#[tokio::test]
+async fn the_same_repository_on_two_hosts_is_two_groups() {
+    let (near, far) = (TestHost::start().await, TestHost::start().await);
+    for host in [&near, &far] {
+        create(&host.client().await, "scripted:/1", "/srv/site").await;
+    }
+    let (here, there) = (near.here().await, far.there("dev-box").await);
+    session(&here, "scripted:/1").await;
+    session(&there, "scripted:/1").await;
+    let registry = Registry::new();
+    let _registered = (registry.register(there.clone()).unwrap(), registry.register(here.clone()).unwrap());
+    let (management, _driver) = Management::new(registry, Arc::new(grove_sessions::InMemory::default())).unwrap();
+    let sessions = management.sessions();
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(sessions[0].provider_id(), here.id(), "this host comes first");
+    let headings: Vec<String> = group(sessions).iter().map(|group| group.heading()).collect();
+    assert_eq!(headings, ["site", "site [dev-box]"]);
+}
+
+#[tokio::test]
+async fn management_sends_through_a_host_and_looks_at_what_came_of_it() {
+    let host = TestHost::start().await;
+    let provider = host.here().await;
+    let registry = Registry::new();
+    let _registered = registry.register(provider.clone()).unwrap();
+    let (management, driver) = Management::new(registry, Arc::new(grove_sessions::InMemory::default())).unwrap();
+    tokio::spawn(driver.run());
+    let workspace = workspace(&provider, "/srv/app").await;
+    let draft = management.create_new_session(provider.id(), &workspace).await.unwrap();
+    let untrusted = management.send_and_create_chat(draft.id(), SendOptions::new("hi"), &NobodyToAsk).await;
+    assert!(untrusted.is_err(), "a folder must be trusted first");
+    let sent = management.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}])), &Everybody).await.unwrap();
+    assert_eq!(management.sessions(), [sent.clone()]);
+    until("the turn's end", || sent.status() == SessionStatus::Completed).await;
+    assert!(management.delete_chat(sent.id(), sent.main_chat().resource()).await.unwrap());
+    assert!(management.sessions().is_empty());
+}
+
+use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
+
+#[derive(Debug)]
+struct Everybody;
+
+#[async_trait::async_trait]
+impl AskTrust for Everybody {
+    async fn ask(&self, _question: &TrustQuestion) -> grove_sessions::Trust {
+        grove_sessions::Trust::Trusted
+    }
+}
