@@ -21,6 +21,7 @@ mod follow;
 mod history;
 mod hooks;
 mod page;
+mod sessions;
 mod settings;
 mod show;
 mod stores;

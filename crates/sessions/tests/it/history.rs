@@ -97,7 +97,10 @@ fn a_row_says_what_the_tool_knew() {
     assert_eq!((row.status(), row.is_read()), (SessionStatus::Completed, true));
     assert_eq!(row.model_id().as_deref(), Some("claude-opus-4"));
     assert_eq!(row.created_at(), Timestamp(1_767_225_600_000));
-    assert_eq!((row.updated_at(), row.last_turn_end()), (Timestamp(1_767_225_605_000), Some(Timestamp(1_767_225_605_000))));
+    assert_eq!(
+        (row.updated_at(), row.last_turn_end()),
+        (Timestamp(1_767_225_605_000), Some(Timestamp(1_767_225_605_000)))
+    );
     assert_eq!(row.metadata().text("workingDirectoryPath"), Some("/srv/app"));
     assert_eq!(row.metadata().text("branch"), Some("fix"));
     assert_eq!(&*row.workspace().unwrap().label, "app");

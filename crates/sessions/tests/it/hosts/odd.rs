@@ -143,8 +143,10 @@ async fn ten_thousand_rows_cost_one_list_and_a_change_is_seen_at_once() {
     let mut title = last.observe(|state| state.title());
     let began = Instant::now();
     let changes = json!({"title": "Changed"});
-    host.tell("root/sessionSummaryChanged",
-        json!({"channel": "ahp-root://", "session": "ahp-session:/9999", "changes": changes}));
+    host.tell(
+        "root/sessionSummaryChanged",
+        json!({"channel": "ahp-root://", "session": "ahp-session:/9999", "changes": changes}),
+    );
     let changed = super::harness::soon("the change", title.changed()).await;
     println!("a change among 10,000 rows was seen after {:?}", began.elapsed());
     assert_eq!(changed.as_deref(), Some("Changed"));
