@@ -12,6 +12,8 @@ use crate::background::{find_host, find_or_start_host};
 use crate::cli::{Common, ConnectArgs, ServeArgs};
 use crate::commands::Failure;
 use crate::endpoint::Endpoint;
+use crate::exchange::stores::Stores;
+use crate::history::{DATABASE, possible_roots};
 use crate::settings::Settings;
 
 /// How often a lost connection is tried again, for about twenty seconds; then the host is gone.
@@ -54,6 +56,13 @@ impl Reach {
         self
     }
 
+    /// Other tools' sessions on this machine, whether a host runs or not.
+    pub(crate) fn stores(&self) -> Stores {
+        let catalog = self.settings.data_dir.value.join(DATABASE);
+        let is_kept_up = self.settings.history.value.enabled;
+        Stores::new(possible_roots(&self.settings), is_kept_up.then_some(catalog))
+    }
+
     async fn host(&self) -> Result<Endpoint, Failure> {
         match self.starts {
             Starts::Yes => Ok(find_or_start_host(&self.settings).await?.endpoint),
@@ -72,9 +81,7 @@ impl Reach {
 
     async fn connect<D: Dialect + Clone>(&self, dialect: D, options: Options) -> Result<Client<D>, Failure> {
         let connect = async |endpoint: &Endpoint| {
-            let endpoint = grove_client::Endpoint::tcp(&endpoint.ws, Some(&endpoint.token))
-                .context("the host's address is no address")?;
-            Ok::<_, anyhow::Error>(Client::connect(endpoint, dialect.clone(), options.clone()).await?)
+            Ok::<_, anyhow::Error>(Client::connect(endpoint.for_client()?, dialect.clone(), options.clone()).await?)
         };
         match connect(&self.host().await?).await {
             Ok(client) => Ok(client),

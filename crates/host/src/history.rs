@@ -131,6 +131,10 @@ pub(crate) fn place(wanted: &Wanted) -> Option<(SessionId, ChatId)> {
     }
 }
 
+/// How many turns of another tool's session are given at first: of so many it is known where they lie, and the rest of a
+/// large file is left unread until somebody wants older ones.
+const NEWEST_TURNS: usize = 100;
+
 /// Whether a name leads to a session.
 fn fits(wanted: &Wanted, session: &Session) -> bool {
     match wanted {
@@ -155,7 +159,7 @@ impl crate::Host {
         let look = match wanted {
             Wanted::Session(_) => Look::Chats,
             Wanted::Root | Wanted::Whole(_) | Wanted::Chat(_) => {
-                let turns = turns.min(self.0.config.limits.snapshot_turns);
+                let turns = turns.min(self.0.config.limits.snapshot_turns).min(NEWEST_TURNS);
                 Look::Turns(chat, Window { before: None, turns, bytes })
             }
         };

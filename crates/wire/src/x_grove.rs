@@ -7,6 +7,7 @@
 
 pub mod history;
 pub mod import;
+pub mod lines;
 pub mod removal;
 pub mod sessions;
 pub mod workspace;

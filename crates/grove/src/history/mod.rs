@@ -8,5 +8,5 @@ mod stores;
 mod watching;
 
 pub(crate) use configured::{ConfiguredHistory, read};
-pub(crate) use stores::{DATABASE, ForeignStores, roots};
+pub(crate) use stores::{DATABASE, ForeignStores, possible_roots, roots};
 pub(crate) use watching::keep_up;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use grove_core::{Chat, ChatId, ChatRow, Outcome, Session, SessionId, Timestamp, Turn};
 use grove_history::catalog::Entry;
-use grove_history::{ChildChat, HistoryError, core_turn, reader_of};
+use grove_history::{Amount, ChildChat, Ending, HistoryError, core_turn, newest, reader_of};
 use grove_host::history::{Look, OpenError, Opened, Unavailable, Window, subagent_chat};
 use grove_wire::ahp::project::{Started, StartedBy};
 
@@ -19,8 +19,51 @@ const MOST_SUBAGENTS: usize = 1_000;
 /// How many characters of what a subagent is for stand in its chat's title.
 const LONGEST_TITLE: usize = 200;
 
-/// Reads a session as far as it is wanted.
-pub(super) fn open(entry: &Entry, look: &Look) -> Result<Opened, OpenError> {
+/// How many bytes of a file may be turns at once. Where more are needed it is read from its beginning, turn by turn.
+const MOST_AT_ONCE: u64 = 32 << 20;
+
+/// Reads a session as far as it is wanted. `ending` says where its newest turns lie.
+pub(super) fn open(
+    entry: &Entry,
+    look: &Look,
+    ending: impl FnOnce() -> Option<Ending>,
+) -> Result<Opened, OpenError> {
+    let main = ChatId::from(Session::MAIN_CHAT);
+    match look {
+        Look::Turns(chat, window) if *chat == main && window.before.is_none() => match noted(window, ending()) {
+            Some(ending) => newest_turns(entry, window, &ending),
+            None => read_all(entry, look),
+        },
+        Look::Turns(..) | Look::Chats => read_all(entry, look),
+    }
+}
+
+/// Where a window's turns lie, where they fit into memory all at once.
+fn noted(window: &Window, ending: Option<Ending>) -> Option<Ending> {
+    let bytes = ending.as_ref()?.bytes(Amount::Turns(window.turns))?;
+    ending.filter(|_| bytes <= MOST_AT_ONCE)
+}
+
+/// The newest turns of the main chat, without the rest of the file.
+fn newest_turns(entry: &Entry, window: &Window, ending: &Ending) -> Result<Opened, OpenError> {
+    let newest = newest(&entry.located(), Some(ending), Amount::Turns(window.turns)).map_err(unreadable)?;
+    let mut session = shown::session(entry);
+    let mut turns = TurnWindow::new(window);
+    let mut at = entry.session.created_at.unwrap_or(Timestamp(0));
+    for foreign in &newest.turns {
+        let turn = core_turn(foreign, at).turn;
+        at = turn.ended_at;
+        turns.push(turn);
+    }
+    if let Some(chat) = session.chats.iter_mut().find(|chat| chat.id.as_str() == Session::MAIN_CHAT) {
+        (chat.turns, chat.has_older_turns) = turns.finish()?;
+        chat.has_older_turns |= newest.has_older;
+    }
+    Ok(Opened { session, started: Started::new() })
+}
+
+/// Everything else takes the whole file.
+fn read_all(entry: &Entry, look: &Look) -> Result<Opened, OpenError> {
     let mut session = shown::session(entry);
     let main = ChatId::from(Session::MAIN_CHAT);
     let mut subagents = Subagents::of(&session);

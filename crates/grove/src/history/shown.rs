@@ -60,6 +60,7 @@ fn about(entry: &Entry) -> About {
         repository: entry.repository.clone(),
         branch: session.workspace.branch.clone(),
         turns: session.turns,
+        turns_completed: session.turns_completed,
         tools: session.tools.clone(),
         models: session.models.clone(),
         input_tokens: session.usage.input_tokens,

@@ -27,12 +27,14 @@ const KEPT: &str = "history";
 /// How many sessions are read at once for those who look at them; the next ones wait. Some formats are held in memory whole.
 const MOST_READINGS: usize = 4;
 
-/// The folders in which sessions of other tools may lie.
+/// The folders in which sessions of other tools are looked for.
 pub(crate) fn roots(settings: &Settings) -> Vec<Root> {
+    if settings.history.value.enabled { possible_roots(settings) } else { Vec::new() }
+}
+
+/// The folders in which sessions of other tools may lie, whether anybody looks for them or not.
+pub(crate) fn possible_roots(settings: &Settings) -> Vec<Root> {
     let configured = &settings.history.value;
-    if !configured.enabled {
-        return Vec::new();
-    }
     let variables = environment();
     let mut roots = locations(Platform::current(), &own(&variables));
     for home in &configured.roots {
@@ -206,7 +208,7 @@ impl History for ForeignStores {
         let id = id.clone();
         let opened = self.ask(move |inner| {
             let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
-            let opened = opened::open(&entry, &look);
+            let opened = opened::open(&entry, &look, || inner.catalog.ending(&entry).unwrap_or_default());
             // Whoever wanted it may be gone, and it is read to its end all the same.
             drop(permit);
             Ok(Some(opened))

@@ -17,6 +17,7 @@ mod running;
 mod telling;
 mod visit;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,19 +39,12 @@ const LINGER: Duration = Duration::from_secs(30);
 pub(crate) struct Sources {
     /// The host that shows them, for its own sessions.
     pub(crate) this_host: Endpoint,
-    pub(crate) other_hosts: Vec<OtherHost>,
+    /// The data folder: what is remembered, and which other hosts are known by name.
+    pub(crate) data_dir: PathBuf,
     /// What other tools left, where it is shown.
     pub(crate) history: Option<FoundHistory>,
     /// The list of this host's trusted folders.
     pub(crate) trust: Arc<dyn FolderTrust>,
-}
-
-/// A host that somebody has given a name.
-#[derive(Clone, Debug)]
-pub(crate) struct OtherHost {
-    pub(crate) name: String,
-    pub(crate) address: String,
-    pub(crate) endpoint: Endpoint,
 }
 
 /// The catalog of what other tools left, and how often it was looked at.
@@ -79,8 +73,8 @@ struct State {
 }
 
 impl Layer {
-    pub(crate) fn new(sources: Sources, data_dir: &std::path::Path) -> Self {
-        let memory = Arc::new(FileMemory::open(data_dir, sources.trust.clone()));
+    pub(crate) fn new(sources: Sources) -> Self {
+        let memory = Arc::new(FileMemory::open(&sources.data_dir, sources.trust.clone()));
         Self(Arc::new(Inner { sources, memory, state: Mutex::default() }))
     }
 

@@ -1,9 +1,11 @@
 //! The providers, their management, and those who look.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use grove_client::Endpoint;
 use grove_core::ClientId;
 use grove_sessions::provider::Availability;
 use grove_sessions::providers::history::{HistoryDriver, HistoryProvider};
@@ -55,12 +57,7 @@ impl Running {
         let registry = Registry::new();
         let (mut registrations, mut tasks, mut hosts) = (Vec::new(), JoinSet::new(), Hosts::new());
         let this_host = (HostIdentity::this_host("Grove")?, sources.this_host.clone());
-        let others = sources
-            .other_hosts
-            .iter()
-            .map(|other| Ok((HostIdentity::other_host(&other.address, other.name.as_str())?, other.endpoint.clone())));
-        let all: Result<Vec<_>, grove_sessions::BadId> = std::iter::once(Ok(this_host)).chain(others).collect();
-        for (identity, endpoint) in all? {
+        for (identity, endpoint) in std::iter::once(this_host).chain(other_hosts(&sources.data_dir)) {
             let (provider, driver) = HostProvider::new(identity, endpoint, HostOptions::default());
             let provider = Arc::new(provider);
             registrations.push(registry.register(provider.clone())?);
@@ -143,6 +140,25 @@ impl Running {
         // Nothing under the lock leaves it half changed.
         self.viewers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The hosts that are known by name. What is wrong with one, or with the list, costs only that.
+fn other_hosts(data_dir: &Path) -> Vec<(HostIdentity, Endpoint)> {
+    let known = crate::hosts::all_hosts(data_dir).unwrap_or_else(|error| {
+        tracing::warn!(%error, "sessions of other hosts are not listed");
+        Vec::new()
+    });
+    let reach = |host: &crate::hosts::KnownHost| -> anyhow::Result<(HostIdentity, Endpoint)> {
+        Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
+    };
+    let mut hosts = Vec::new();
+    for host in &known {
+        match reach(host) {
+            Ok(reached) => hosts.push(reached),
+            Err(error) => tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}"),
+        }
+    }
+    hosts
 }
 
 /// Has the host of the session that is looked at listen to its channels, which say more than the list.
