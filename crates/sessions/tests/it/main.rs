@@ -10,8 +10,6 @@ mod documents;
 mod drafts;
 mod facade;
 mod groups;
-mod history;
-mod hosts;
 mod law;
 mod listing;
 mod names;

@@ -209,7 +209,8 @@ impl Shared {
         for id in &sending {
             self.take_back(&mut table, id);
         }
-        table.drafts.clear();
+        let drafts: Vec<Session> = table.drafts.drain().map(|(_, draft)| draft.source.session()).collect();
+        self.announcer.sessions(SessionsChange::removed(drafts));
         if !std::mem::take(&mut table.agents).is_empty() {
             self.announcer.session_types();
         }
@@ -314,6 +315,19 @@ impl Shared {
             change(&mut row.details);
             self.show(&mut table, &[on_host.to_owned()]);
         }
+    }
+
+    /// Nobody listens to any session any more.
+    pub(super) fn settle(&self) {
+        let mut table = self.table();
+        let live = |row: &Row| row.details.loading || row.details.main.description.is_some();
+        let rows: Vec<String> = table.rows.iter().filter(|(_, row)| live(row)).map(|(key, _)| key.clone()).collect();
+        for on_host in &rows {
+            if let Some(row) = table.rows.get_mut(on_host) {
+                row.details.settle();
+            }
+        }
+        self.show(&mut table, &rows);
     }
 
     /// The model for what is sent next.
