@@ -33,7 +33,7 @@ use self::running::Running;
 use self::visit::Visitor;
 
 /// How long all of it goes on when nobody uses it any more: a page that is loaded anew finds it as it was.
-const LINGER: Duration = Duration::from_secs(30);
+const LINGER: Duration = Duration::from_secs(5);
 
 /// Where sessions come from, and what belongs to them.
 pub(crate) struct Sources {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
@@ -20,11 +21,20 @@ const FILE: &str = "sessions-layer.json";
 /// How large it may be: all that is remembered has bounds of its own, far below.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Remembers in a file that only its owner can read.
+/// Remembers in a file that only its owner can read. What a person said of a folder is written before anybody relies on it,
+/// the rest behind.
 pub(super) struct FileMemory {
+    kept: Arc<Kept>,
+    trust: Arc<dyn FolderTrust>,
+}
+
+struct Kept {
     path: PathBuf,
     remembered: Mutex<Remembered>,
-    trust: Arc<dyn FolderTrust>,
+    /// Held while the file is written, so that what is newer is written later.
+    writing: Mutex<()>,
+    /// Whether somebody is about to write it.
+    due: AtomicBool,
 }
 
 impl FileMemory {
@@ -35,21 +45,14 @@ impl FileMemory {
             tracing::warn!("what was last open is not remembered: {error:#}");
             Remembered::default()
         });
-        Self { path, remembered: Mutex::new(remembered), trust }
+        let kept =
+            Kept { path, remembered: Mutex::new(remembered), writing: Mutex::default(), due: AtomicBool::new(false) };
+        Self { kept: Arc::new(kept), trust }
     }
 
     /// Whether a folder is in the list of this host.
     pub(super) fn is_listed(&self, provider: &ProviderId, folder: &Uri) -> bool {
         provider.as_str() == THIS_HOST && local_path(folder.as_str()).is_ok_and(|path| self.trust.is_trusted(&path))
-    }
-
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn keep(&self, remembered: &Remembered) -> Result<(), MemoryError> {
-        let text = serde_json::to_string(remembered).map_err(|error| MemoryError::Failed(error.into()))?;
-        write_private(&self.path, &text).map_err(|error| MemoryError::Failed(error.into()))
     }
 
     /// Puts a folder of this host into the host's list.
@@ -62,35 +65,77 @@ impl FileMemory {
     }
 }
 
+impl Kept {
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        // Nothing under the lock leaves it half changed.
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes something in. `true`: it was not remembered before.
+    fn apply(&self, change: impl FnOnce(&mut Remembered) -> Result<(), MemoryError>) -> Result<bool, MemoryError> {
+        let mut remembered = self.remembered();
+        let before = remembered.clone();
+        change(&mut remembered)?;
+        Ok(*remembered != before)
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = serde_json::to_string(&*self.remembered())?;
+        write_private(&self.path, &text)
+    }
+
+    /// Writes beside everything else. Who comes while that is due needs not do it again.
+    fn write_behind(self: &Arc<Self>) {
+        if self.due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let kept = self.clone();
+        let write = move || {
+            kept.due.store(false, Ordering::Release);
+            if let Err(error) = kept.write() {
+                tracing::warn!("what was last open is not kept: {error:#}");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(write)),
+            Err(_) => write(),
+        }
+    }
+}
+
 impl Memory for FileMemory {
     fn recall(&self) -> Result<Remembered, MemoryError> {
-        Ok(self.remembered().clone())
+        Ok(self.kept.remembered().clone())
     }
 
     fn remember(&self, thing: Remember) -> Result<(), MemoryError> {
-        let mut remembered = self.remembered();
-        let mut next = remembered.clone();
-        match &thing {
+        let is_said = matches!(thing, Remember::Trust { .. });
+        let is_new = match thing {
             Remember::Trust { provider, folder, answer: Trust::Trusted } if provider.as_str() == THIS_HOST => {
-                self.list(provider, folder)?;
-                let refused = next.trust.get_mut(provider).is_some_and(|said| said.remove(folder).is_some());
-                if !refused {
-                    return Ok(());
-                }
+                self.list(&provider, &folder)?;
+                // What was said before of the folder is taken back.
+                self.kept.apply(|remembered| {
+                    remembered.trust.get_mut(&provider).map(|said| said.remove(&folder));
+                    Ok(())
+                })?
             }
-            _ => next.apply(thing)?,
+            thing => self.kept.apply(|remembered| remembered.apply(thing))?,
+        };
+        match (is_new, is_said) {
+            (false, _) => Ok(()),
+            (true, true) => self.kept.write().map_err(|error| MemoryError::Failed(error.into())),
+            (true, false) => {
+                self.kept.write_behind();
+                Ok(())
+            }
         }
-        if next != *remembered {
-            self.keep(&next)?;
-            *remembered = next;
-        }
-        Ok(())
     }
 }
 
 impl fmt::Debug for FileMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileMemory").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("FileMemory").field("path", &self.kept.path).finish_non_exhaustive()
     }
 }
 

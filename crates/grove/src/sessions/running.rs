@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use grove_client::Endpoint;
 use grove_core::ClientId;
-use grove_sessions::provider::Availability;
 use grove_sessions::providers::history::{HistoryDriver, HistoryProvider};
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, THIS_HOST};
 use grove_sessions::{Management, Registration, Registry, SessionId, SessionsProvider};
@@ -60,7 +59,13 @@ impl Running {
         for (identity, endpoint) in std::iter::once(this_host).chain(other_hosts(&sources.data_dir)) {
             let (provider, driver) = HostProvider::new(identity, endpoint, HostOptions::default());
             let provider = Arc::new(provider);
-            registrations.push(registry.register(provider.clone())?);
+            match registry.register(provider.clone()) {
+                Ok(registration) => registrations.push(registration),
+                Err(error) => {
+                    tracing::warn!(%error, "a host is known by two names, and is listed under the first");
+                    continue;
+                }
+            }
             hosts.insert(provider.id().as_str().to_owned(), provider);
             tasks.spawn(driver.run());
         }
@@ -120,20 +125,11 @@ impl Running {
         viewers.by_client.remove(&oldest).map(|viewer| viewer.management)
     }
 
-    /// Waits until this host's sessions are listed, or it is clear that they are not. What other hosts have comes when it
-    /// comes.
+    /// Waits for a moment until this host's sessions are listed. What other hosts have comes when it comes.
     pub(super) async fn listed(&self) {
-        let Some(this_host) = self.management.registry().get(THIS_HOST) else { return };
-        let mut events = this_host.subscribe();
-        let listed = async {
-            while this_host.availability() == Availability::Connecting {
-                if events.recv().await.is_err() {
-                    return;
-                }
-            }
-        };
-        // Who lists without waiting for what is told sees less, and no harm is done.
-        tokio::time::timeout(FIRST_LIST, listed).await.ok();
+        let Some(this_host) = self.hosts.get(THIS_HOST) else { return };
+        // Who lists without waiting for what is told sees less then, and no harm is done.
+        tokio::time::timeout(FIRST_LIST, this_host.listed()).await.ok();
     }
 
     fn viewers(&self) -> MutexGuard<'_, Viewers> {
