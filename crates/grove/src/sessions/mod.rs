@@ -4,12 +4,14 @@
 //! - [`Layer`]: what the host is given. It begins with the first connection that uses it and ends a while after the last, so
 //!   that a host which nobody needs can end: its own connection to itself would keep it.
 //! - `running`: the providers, their management, and those who look. A client has one view, however often it connects.
+//!   `hosts`: which hosts are among them.
 //! - `visit`: what a connection may do. `refusal`: why something is not done.
 //! - `telling`: what changed, encoded once for all who hear of it. `rows`: how sessions look on the wire; `groups`: when
 //!   headings are others.
 //! - `remembered`: what outlives the host, in a file of the data folder.
 
 mod groups;
+mod hosts;
 mod refusal;
 mod remembered;
 mod rows;
@@ -87,7 +89,10 @@ impl Layer {
     fn enter(&self) -> anyhow::Result<Arc<Running>> {
         let mut state = self.state();
         let running = match &state.running {
-            Some(running) => running.clone(),
+            Some(running) => {
+                running.hosts.keep_up(&self.0.sources)?;
+                running.clone()
+            }
             None => {
                 let running = Arc::new(Running::begin(&self.0.sources, self.0.memory.clone())?);
                 state.running = Some(running.clone());

@@ -1,19 +1,17 @@
 //! The providers, their management, and those who look.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use grove_client::Endpoint;
 use grove_core::ClientId;
 use grove_sessions::providers::history::{HistoryDriver, HistoryProvider};
-use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, THIS_HOST};
-use grove_sessions::{Management, Registration, Registry, SessionId, SessionsProvider};
+use grove_sessions::{Management, Registration, Registry, SessionId};
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 
 use super::Sources;
+use super::hosts::Hosts;
 use super::remembered::FileMemory;
 use super::telling::{FRAMES, Telling};
 
@@ -27,16 +25,13 @@ pub(super) struct Running {
     pub(super) management: Management,
     pub(super) memory: Arc<FileMemory>,
     pub(super) frames: broadcast::Sender<Arc<str>>,
-    hosts: Arc<Hosts>,
+    pub(super) hosts: Arc<Hosts>,
     viewers: Mutex<Viewers>,
-    /// Dropping them takes the providers out.
+    /// Dropping them takes the providers of other tools' sessions out.
     _registrations: Vec<Registration>,
     /// Dropping it ends what runs for them.
     _tasks: JoinSet<()>,
 }
-
-/// The providers that can listen to a session which somebody looks at.
-type Hosts = HashMap<String, Arc<HostProvider>>;
 
 #[derive(Default)]
 struct Viewers {
@@ -54,21 +49,9 @@ struct Viewer {
 impl Running {
     pub(super) fn begin(sources: &Sources, memory: Arc<FileMemory>) -> anyhow::Result<Self> {
         let registry = Registry::new();
-        let (mut registrations, mut tasks, mut hosts) = (Vec::new(), JoinSet::new(), Hosts::new());
-        let this_host = (HostIdentity::this_host("Grove")?, sources.this_host.clone());
-        for (identity, endpoint) in std::iter::once(this_host).chain(other_hosts(&sources.data_dir)) {
-            let (provider, driver) = HostProvider::new(identity, endpoint, HostOptions::default());
-            let provider = Arc::new(provider);
-            match registry.register(provider.clone()) {
-                Ok(registration) => registrations.push(registration),
-                Err(error) => {
-                    tracing::warn!(%error, "a host is known by two names, and is listed under the first");
-                    continue;
-                }
-            }
-            hosts.insert(provider.id().as_str().to_owned(), provider);
-            tasks.spawn(driver.run());
-        }
+        let (mut registrations, mut tasks) = (Vec::new(), JoinSet::new());
+        let hosts = Hosts::new(registry.clone());
+        hosts.keep_up(sources)?;
         if let Some(history) = &sources.history {
             let providers = HistoryProvider::of_all_tools(&history.catalog)?;
             for provider in &providers {
@@ -127,7 +110,7 @@ impl Running {
 
     /// Waits for a moment until this host's sessions are listed. What other hosts have comes when it comes.
     pub(super) async fn listed(&self) {
-        let Some(this_host) = self.hosts.get(THIS_HOST) else { return };
+        let Some(this_host) = self.hosts.this_host() else { return };
         // Who lists without waiting for what is told sees less then, and no harm is done.
         tokio::time::timeout(FIRST_LIST, this_host.listed()).await.ok();
     }
@@ -138,25 +121,6 @@ impl Running {
     }
 }
 
-/// The hosts that are known by name. What is wrong with one, or with the list, costs only that.
-fn other_hosts(data_dir: &Path) -> Vec<(HostIdentity, Endpoint)> {
-    let known = crate::hosts::all_hosts(data_dir).unwrap_or_else(|error| {
-        tracing::warn!(%error, "sessions of other hosts are not listed");
-        Vec::new()
-    });
-    let reach = |host: &crate::hosts::KnownHost| -> anyhow::Result<(HostIdentity, Endpoint)> {
-        Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
-    };
-    let mut hosts = Vec::new();
-    for host in &known {
-        match reach(host) {
-            Ok(reached) => hosts.push(reached),
-            Err(error) => tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}"),
-        }
-    }
-    hosts
-}
-
 /// Has the host of the session that is looked at listen to its channels, which say more than the list.
 async fn listen_to_active(
     mut active: grove_sessions::Observed<Option<SessionId>, grove_sessions::management::View>,
@@ -164,8 +128,7 @@ async fn listen_to_active(
 ) {
     let mut now = active.get();
     loop {
-        let host = now.as_ref().and_then(|session| hosts.get(session.provider()));
-        let _opened = host.zip(now.as_ref()).and_then(|(host, session)| host.open(session));
+        let _opened = now.as_ref().and_then(|session| hosts.of(session)?.open(session));
         match active.changed().await {
             Some(next) => now = next,
             None => return,

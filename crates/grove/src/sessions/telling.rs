@@ -113,3 +113,27 @@ fn reset() -> Changed {
 fn frame(changed: &Changed) -> Option<Arc<str>> {
     jsonrpc::notification(CHANGED, changed).ok().map(Arc::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use grove_sessions::{InMemory, Registry};
+    use serde_json::Value;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_too_slow_is_told_to_list_anew_and_nothing_older() {
+        let (management, _driver) = Management::new(Registry::new(), Arc::new(InMemory::default())).unwrap();
+        let frames = broadcast::Sender::new(2);
+        let mut told = follow(frames.subscribe(), management.observe(|view| view.clone()));
+        for number in 0..5 {
+            frames.send(format!("{number}").into()).unwrap();
+        }
+        let first: Value = serde_json::from_str(&told.next().await.unwrap()).unwrap();
+        assert_eq!((&first["method"], &first["params"]["reset"]), (&CHANGED.into(), &true.into()));
+        frames.send("later".into()).unwrap();
+        assert_eq!(told.next().await.as_deref(), Some("later"));
+        drop(frames);
+        assert_eq!(told.next().await, None);
+    }
+}

@@ -314,6 +314,53 @@ async fn the_hosts_connection_to_itself_begins_with_the_first_who_lists_and_keep
 }
 
 #[tokio::test]
+async fn what_other_hosts_have_and_other_tools_left_is_in_the_same_list_once() {
+    let (near, far) = (Place::new(), Place::new());
+    let user = json!({"type": "user", "uuid": "u", "sessionId": "s", "cwd": "/w", "version": "2.1.0",
+        "timestamp": "2026-01-02T03:04:05.000Z", "message": {"role": "user", "content": "old words"}});
+    near.write("home/.claude/projects/-w/s.jsonl", format!("{user}\n"));
+    let far_host = far.serve(&[]);
+    let mut maker = far_host.client("maker").await;
+    maker.ready_session("scripted:/far").await;
+    let host = near.serve(&[]);
+    let mut page = Page::open(&host, "page", Protocol::Ahp).await;
+    page.get("subscribe", json!({})).await;
+    page.listed().await;
+    // A host that becomes known while all of it runs is there for the next who comes.
+    let token = near.write("token", &far_host.token);
+    let add = near.run(&["hosts", "add", "lab", &far_host.ws, "--token-file", token.to_str().unwrap()]);
+    assert_eq!(add.code, Some(0), "{}", add.stderr);
+    let mut later = Page::open(&host, "later", Protocol::V1).await;
+    later.listed().await;
+    let is_far = |row: &Value| row["title"].is_string() && row["id"].as_str().unwrap().ends_with("scripted:/far");
+    let has_far = |params: &Value| params["added"].as_array().into_iter().flatten().any(is_far);
+    page.told("changed", has_far).await;
+    // Looking at the stores takes its time.
+    let rows = loop {
+        let listed = page.get("list", json!({})).await["sessions"].take();
+        let rows = listed.as_array().unwrap().clone();
+        if rows.len() > 1 {
+            break rows;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    let of = |provider: &str| rows.iter().filter(|row| row["providerId"] == provider).count();
+    assert_eq!((rows.len(), of("history-claude"), of(LOCAL)), (2, 1, 0), "{rows:?}");
+    let old = rows.iter().find(|row| row["providerId"] == "history-claude").unwrap();
+    assert_eq!((&old["title"], &old["chats"][0]["interactivity"]), (&json!("old words"), &json!("readOnly")));
+    let refused = page.refused("archive", json!({"session": old["id"]})).await;
+    assert!(refused.code == -32602 && refused.message.contains("read-only"), "{refused:?}");
+    let view = page.get("open", json!({"resource": old["resource"]})).await;
+    assert_eq!(view["session"]["id"], old["id"]);
+    let view = page.told("view", |view| view["activeSession"]["id"] == old["id"]).await;
+    assert_eq!(view["context"]["isActiveSessionBackgroundProvider"], false);
+    let ran = near.run(&["hosts", "rm", "lab"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let mut last = Page::open(&host, "last", Protocol::Ahp).await;
+    assert_eq!(last.listed().await.len(), 1);
+}
+
+#[tokio::test]
 async fn what_is_said_wrongly_is_refused_in_words() {
     let host = Host::start();
     let mut page = Page::open(&host, "page", Protocol::V1).await;

@@ -159,3 +159,42 @@ fn refused(refusal: Refusal) -> ErrorObject {
     };
     ErrorObject { code, message: words, data }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::env::SystemClock;
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_told_no_more_than_a_window() {
+        let queue = Arc::new(Queue::new(&Limits::default()));
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counted = taken.clone();
+        let frames = futures_util::stream::repeat_with(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Arc::from("{}")
+        });
+        let (stop, stopped) = oneshot::channel();
+        let telling = tokio::spawn(tell(frames.boxed(), queue.clone(), stopped));
+        let settled = || async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        };
+        settled().await;
+        assert_eq!(taken.load(Ordering::Relaxed), WINDOW);
+        // What was written makes room for as much again.
+        let mut written = VecDeque::new();
+        queue.take(&mut written, &SystemClock).await;
+        assert_eq!(written.len(), WINDOW);
+        written.clear();
+        settled().await;
+        assert_eq!(taken.load(Ordering::Relaxed), 2 * WINDOW);
+        drop(stop);
+        telling.await.unwrap();
+    }
+}
