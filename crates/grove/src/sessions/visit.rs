@@ -260,7 +260,7 @@ impl AskTrust for Listed {
 }
 
 fn shown(session: &Session) -> Outcome {
-    Outcome::Session(wire::SessionResult { session: rows::row(session) })
+    Outcome::Session(Box::new(wire::SessionResult { session: rows::row(session) }))
 }
 
 fn of_nobody(error: ManagementError) -> Refusal {

@@ -110,7 +110,7 @@ impl Layer {
     /// Begins the subscription, or begins it anew. The answer comes before everything that is told.
     fn subscribe(&mut self, visit: &dyn Visit, id: &Id, reply: Reply) {
         let (result, frames) = visit.subscribe();
-        answer(id, Ok(Outcome::Subscribed(result)), reply);
+        answer(id, Ok(Outcome::Subscribed(Box::new(result))), reply);
         let (stop, stopped) = oneshot::channel();
         self.subscribed = Some(stop);
         self.host.0.env.spawn.spawn(Box::pin(tell(frames, self.queue.clone(), stopped)));

@@ -41,10 +41,10 @@ pub enum Call {
 #[serde(untagged)]
 pub enum Outcome {
     List(ListResult),
-    Subscribed(SubscribeResult),
+    Subscribed(Box<SubscribeResult>),
     Providers(ProvidersResult),
     Types(TypesResult),
-    Session(SessionResult),
+    Session(Box<SessionResult>),
     Deleted(DeleteResult),
     DeletedChat(DeleteChatResult),
     BrowseActions(BrowseActionsResult),
