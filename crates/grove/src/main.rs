@@ -24,6 +24,7 @@ mod hooks;
 mod hosts;
 mod listening;
 mod page;
+mod sessions;
 mod settings;
 mod show;
 mod stores;

@@ -2,12 +2,14 @@
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main one
 //! is meant. What a session has beside its conversation is [`workspace`]. [`import`] is about sessions that are
-//! not there yet, and [`history`] about those of other tools: neither names one.
+//! not there yet, [`history`] about those of other tools, and [`sessions`] about those of every source: none names one by
+//! `channel`.
 
 pub mod history;
 pub mod import;
 pub mod lines;
 pub mod removal;
+pub mod sessions;
 pub mod workspace;
 
 use serde::{Deserialize, Serialize};
@@ -34,10 +36,11 @@ pub enum Method {
     Import(import::Method),
     Removal(removal::Method),
     History(history::Method),
+    Sessions(sessions::Method),
 }
 
 impl Method {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 53] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -66,6 +69,31 @@ impl Method {
         Self::Removal(removal::Method::Erase),
         Self::History(history::Method::List),
         Self::History(history::Method::Scan),
+        Self::Sessions(sessions::Method::List),
+        Self::Sessions(sessions::Method::Subscribe),
+        Self::Sessions(sessions::Method::Unsubscribe),
+        Self::Sessions(sessions::Method::Providers),
+        Self::Sessions(sessions::Method::Types),
+        Self::Sessions(sessions::Method::TypesForFolder),
+        Self::Sessions(sessions::Method::Open),
+        Self::Sessions(sessions::Method::OpenChat),
+        Self::Sessions(sessions::Method::OpenNewSessionView),
+        Self::Sessions(sessions::Method::Create),
+        Self::Sessions(sessions::Method::SetSessionType),
+        Self::Sessions(sessions::Method::UnsetNewSession),
+        Self::Sessions(sessions::Method::SendAndCreateChat),
+        Self::Sessions(sessions::Method::SendRequest),
+        Self::Sessions(sessions::Method::SetModel),
+        Self::Sessions(sessions::Method::RenameChat),
+        Self::Sessions(sessions::Method::Archive),
+        Self::Sessions(sessions::Method::Unarchive),
+        Self::Sessions(sessions::Method::Delete),
+        Self::Sessions(sessions::Method::DeleteChat),
+        Self::Sessions(sessions::Method::SetRead),
+        Self::Sessions(sessions::Method::SetActiveProvider),
+        Self::Sessions(sessions::Method::BrowseActions),
+        Self::Sessions(sessions::Method::Browse),
+        Self::Sessions(sessions::Method::AnswerTrust),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -84,6 +112,7 @@ impl Method {
             Method::Import(method) => method.as_str(),
             Method::Removal(method) => method.as_str(),
             Method::History(method) => method.as_str(),
+            Method::Sessions(method) => method.as_str(),
         }
     }
 

@@ -44,6 +44,7 @@ mod reconnect;
 mod refusals;
 mod run;
 mod sessions;
+mod sessions_layer;
 mod shim;
 mod show;
 mod ssh;

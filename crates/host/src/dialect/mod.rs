@@ -6,6 +6,7 @@ mod history;
 mod import;
 mod peer;
 mod removal;
+mod sessions;
 pub(crate) mod turns;
 pub(crate) mod v1;
 mod workspace;

@@ -148,6 +148,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         Method::Import(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(Wanted::Tree(request, Then::Answer))
 }
