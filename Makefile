@@ -65,7 +65,7 @@ test-pi: ## Open Grove's logs with the real pi, and pi's with Grove (needs node 
 	$(CARGO) build -p grove
 	timeout --kill-after=5 600 ./tools/test-pi
 
-test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot (needs node and npm; at most 15 minutes)
+test-agents: ## Run real agents behind Grove, offline: opencode, codex and Copilot; read what they and pi store (needs node and npm; at most 15 minutes)
 	timeout --kill-after=5 900 ./tools/test-agents
 
 test-copilot: ## Run the real Copilot CLI as a client, offline (needs node, npm, python3 and tmux; at most 5 minutes)
@@ -93,5 +93,5 @@ bench-sessionfs: ## Measure what the Copilot SDK waits for, beside the real Copi
 	$(CARGO) build --release -p grove
 	$(CARGO) run --release -p grove-bench-sessionfs
 
-bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 4 minutes)
+bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 6 minutes)
 	$(CARGO) run --release -p grove-bench-history

@@ -13,6 +13,7 @@ Writes, under --root (use it as $HOME of the program under test):
   .copilot/session-state/<uuid>/{events.jsonl,workspace.yaml} Copilot CLI
   .codex/sessions/YYYY/MM/DD/rollout-<ts>-<uuid>.jsonl        Codex
   .pi/agent/sessions/--<cwd>--/<ts>_<uuid>.jsonl              pi (tree entries)
+  .gemini/tmp/<project>/{.project_root,chats/session-<ts>-<id>.jsonl}   Gemini CLI
   manifest.json   ground truth: one row a session, and the queries with the session
                   ids that must be found (so recall can be checked, not only speed)
 
@@ -502,11 +503,13 @@ def tree_of(text):
         "references": []}}
 
 
-def write_vscode(root, s, P, args):
+def write_vscode(root, s, P, args, form=None):
     r = s.r
     user = os.path.join(root, ".config/Code/User")
     empty = r.random() < 0.04
     log = r.random() < 0.5                         # half old v3 documents, half mutation logs
+    if form:
+        log = form == "log"
     ws = os.path.join(user, "workspaceStorage", hashlib.md5(s.cwd.encode()).hexdigest())
     d = os.path.join(user, "globalStorage/emptyWindowChatSessions") if empty else os.path.join(ws, "chatSessions")
     if not empty:
@@ -739,8 +742,56 @@ def write_pi(root, s, P, args):
     s.row.update(path=os.path.relpath(o.path, root), bytes=o.n, start=t0, end=iso(ms), title=s.title)
 
 
-WRITERS = {"claude": write_claude, "vscode": write_vscode, "copilot-cli": write_copilot_cli,
-           "codex": write_codex, "pi": write_pi}
+# ---------------------------------------------------------------- Gemini CLI
+def write_gemini(root, s, P, args):
+    r = s.r
+    d = os.path.join(root, ".gemini/tmp", "project-%02d" % s.proj)
+    t0 = iso(s.start)
+    o = Out(os.path.join(d, "chats", "session-%s-%s.jsonl" % (t0[:16].replace(":", "-"), s.id[:8])))
+    ms = s.start
+    o.line({"sessionId": s.id, "projectHash": hashlib.sha256(s.cwd.encode()).hexdigest(), "startTime": t0, "lastUpdated": t0,
+            "kind": "main"})
+    while o.n < s.target or s.needles:
+        text = sprinkle(s, "user", P.prose(r, int(min(6000, r.lognormvariate(4.6, 1.0)))))
+        if not s.title:
+            s.title = text[:60]
+        o.line({"id": uuid_of(r), "timestamp": iso(ms), "type": "user", "content": [{"text": text}]})
+        s.row["turns"] += 1
+        s.row["messages"] += 1
+        for _ in range(1 + int(r.expovariate(1 / 4.0))):
+            ms += int(r.lognormvariate(8.6, 0.9))
+            name, inp, outp = tool_payload(P, r, s.giant)
+            outp = sprinkle(s, "tool", outp)
+            tool = {"Bash": "run_shell_command", "Read": "read_file", "Edit": "replace", "Grep": "search_file_content",
+                    "Write": "write_file"}[name]
+            cid = "%s-%d-%012x" % (tool, ms, r.getrandbits(48))
+            m = {"id": uuid_of(r), "timestamp": iso(ms), "type": "gemini",
+                 "content": sprinkle(s, "assistant", P.prose(r, r.randint(40, 1500))), "thoughts": [], "model": "gemini-3-pro",
+                 "tokens": {"input": r.randint(9000, 150_000), "output": r.randint(20, 900), "cached": 4000, "thoughts": 64,
+                            "tool": 0, "total": 99_000}}
+            o.line(m)
+            # written anew once its call has come to its end
+            m["toolCalls"] = [{"id": cid, "name": tool, "args": inp, "status": "success", "timestamp": iso(ms),
+                               "result": [{"functionResponse": {"id": cid, "name": tool, "response": {"output": outp}}}],
+                               "resultDisplay": outp[:200], "displayName": name}]
+            o.line(m)
+            s.row["tool_calls"] += 1
+            s.row["messages"] += 1
+            if o.n > s.target * 1.2 and not s.needles:
+                break
+        o.line({"$set": {"lastUpdated": iso(ms)}})
+        ms += int(r.lognormvariate(10.6, 1.2))
+    soil(s, o, args, r)
+    o.close(ms)
+    po = Out(os.path.join(d, ".project_root"))
+    po.raw(s.cwd.encode())
+    po.close(BASE_MS)
+    s.row.update(path=os.path.relpath(o.path, root), bytes=o.n, start=t0, end=iso(ms), title=s.title)
+
+
+WRITERS = {"claude": write_claude, "vscode": write_vscode,
+           "vscode-log": lambda *a: write_vscode(*a, form="log"), "vscode-flat": lambda *a: write_vscode(*a, form="flat"),
+           "copilot-cli": write_copilot_cli, "codex": write_codex, "pi": write_pi, "gemini": write_gemini}
 
 
 def main():
@@ -762,7 +813,7 @@ def main():
     if os.path.exists(os.path.join(root, "manifest.json")):
         if not args.force:
             sys.exit("refusing: %s holds a corpus (use --force)" % root)
-        for x in (".claude", ".config", ".copilot", ".codex", ".pi"):
+        for x in (".claude", ".config", ".copilot", ".codex", ".pi", ".gemini"):
             shutil.rmtree(os.path.join(root, x), ignore_errors=True)
     P = Pools(args.seed)
     sessions, queries = plan(args)

@@ -5,7 +5,9 @@ use std::path::Path;
 use grove_core::Timestamp;
 use grove_history::vscode::editing::{self, Moment};
 use grove_history::vscode::{index, place_of_uri, read_flat, read_log, workspace_of};
-use grove_history::{Bookmark, ForeignTurn, Reading, blocks, claude, codex, copilot_cli, core_turn, gemini, path, pi};
+use grove_history::{
+    Bookmark, ForeignTurn, Reading, blocks, claude, codex, copilot_cli, core_turn, gemini, opencode, path, pi,
+};
 
 /// A turn that was read can be shown and written, whatever it was made of.
 fn usable(turns: &[ForeignTurn]) {
@@ -87,6 +89,19 @@ pub fn gemini_log(data: &[u8]) {
     let read = |bytes: &[u8]| {
         let mut turns = Vec::new();
         let session = gemini::read_log(bytes, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
+        (session, turns)
+    };
+    let (session, turns) = read(data);
+    assert_eq!(session.turns as usize, turns.len());
+    usable(&turns);
+    assert_eq!(read(&[data, b"\n\n"].concat()).1, turns);
+}
+
+/// Any bytes as exports of OpenCode. Each turn is counted, and empty lines behind them say nothing.
+pub fn opencode_export(data: &[u8]) {
+    let read = |bytes: &[u8]| {
+        let mut turns = Vec::new();
+        let session = opencode::read_exports(bytes, "s", &mut |turn| turns.push(turn)).expect("bytes are read");
         (session, turns)
     };
     let (session, turns) = read(data);

@@ -62,6 +62,7 @@ pub const BODIES: &[Body] = &[
     Body { name: "codex_rollout", run: codex_rollout },
     Body { name: "pi_log", run: pi_log },
     Body { name: "gemini_log", run: gemini_log },
+    Body { name: "opencode_export", run: opencode_export },
     Body { name: "prompt_blocks", run: prompt_blocks },
     Body { name: "editing_state", run: editing_state },
     Body { name: "vscode_small", run: vscode_small },

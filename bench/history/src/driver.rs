@@ -4,41 +4,43 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
-use tempfile::TempDir;
 
 use crate::Options;
 use crate::measure::Figures;
 use crate::peers;
 use crate::report::Report;
 
+/// How many sessions each tool has among many.
+const MIX: &str = "claude=.35,vscode=.3,copilot-cli=.1,codex=.1,pi=.1,gemini=.05";
+/// One of each form of each tool.
+const EACH: &str = "claude=1,vscode-log=1,vscode-flat=1,copilot-cli=1,codex=1,pi=1,gemini=1";
+
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let temporary = tempfile::tempdir()?;
     let corpora = options.corpora.clone().unwrap_or_else(|| temporary.path().join("corpora"));
     let usual = corpora.join("usual");
-    generate(&usual, &["--sessions", "2000", "--mb", "300", "--giants", "2", "--giant-mb", "50"])?;
-    let many = corpora.join("many");
+    generate(&usual, &["--sessions", "2000", "--mb", "300", "--giants", "2", "--giant-mb", "50", "--mix", MIX])?;
+    let many = corpora.join(if options.full { "many-3gb" } else { "many" });
     // How long a list takes depends on how many sessions there are, and not on how long they are.
-    generate(&many, &["--sessions", "20000", "--mb", "200", "--giants", "0"])?;
+    let size = if options.full { "3000" } else { "200" };
+    generate(&many, &["--sessions", "20000", "--mb", size, "--giants", "0", "--mix", MIX])?;
+    let long = corpora.join("long");
+    generate(&long, &["--sessions", "7", "--mb", "350", "--giants", "7", "--giant-mb", "50", "--mix", EACH])?;
 
     let peers = match options.no_peers {
         true => Vec::new(),
-        false => beside(options, &temporary, &usual).unwrap_or_else(|error| {
-            eprintln!("the peers are left out: {error:#}");
-            Vec::new()
-        }),
+        false => {
+            let folder = options.peers_dir.clone().unwrap_or_else(|| temporary.path().join("peers"));
+            peers::measure(&folder, &usual)
+        }
     };
-    let report = Report::new(median(&usual, options.runs)?, median(&many, options.runs)?, peers);
+    let [usual, many, long] = [&usual, &many, &long].map(|home| median(home, options.runs));
+    let report = Report::new(usual?, many?, long?, peers);
     match options.json {
-        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        true => println!("{}", serde_json::to_string_pretty(&report.json()?)?),
         false => report.print(),
     }
     Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn beside(options: &Options, temporary: &TempDir, home: &Path) -> Result<Vec<peers::Peer>> {
-    let folder = options.peers_dir.clone().unwrap_or_else(|| temporary.path().join("peers"));
-    peers::install(&folder)?;
-    Ok(peers::measure(&folder, home))
 }
 
 fn generate(home: &Path, options: &[&str]) -> Result<()> {

@@ -40,6 +40,9 @@ struct Options {
     /// Fresh processes for each figure, of which the median is taken.
     #[arg(long, default_value_t = 3)]
     runs: usize,
+    /// Let the home with 20,000 sessions have 3 GB: generating that takes a quarter of an hour.
+    #[arg(long)]
+    full: bool,
     /// A folder for the generated homes, to be kept; without it, a temporary one.
     #[arg(long)]
     corpora: Option<PathBuf>,

@@ -5,14 +5,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use grove_history::catalog::{Catalog, Filter, Scan};
-use grove_history::{Environment, Platform, locations, reader_of};
+use grove_history::catalog::{Catalog, Entry, Filter, Scan};
+use grove_history::{Amount, Environment, Platform, locations, newest, reader_of};
 use serde::{Deserialize, Serialize};
 
 /// How often the list is asked for.
 const LISTS: u32 = 100;
-/// How many turns of the largest session are wanted.
+/// How many entries of a long session are wanted.
 const WINDOW: usize = 100;
+/// How often a session is opened, of which the median counts.
+const OPENINGS: usize = 9;
+/// Sessions of this size are opened: the goal is one of 50 MB, which a generator reaches roughly.
+const LONG: u64 = 40_000_000;
 
 /// What was measured, in milliseconds and bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,9 +29,23 @@ pub(crate) struct Figures {
     pub(crate) peak: u64,
     pub(crate) rescan: f64,
     pub(crate) list: f64,
-    pub(crate) open: f64,
-    pub(crate) opened_bytes: u64,
     pub(crate) catalog_bytes: u64,
+    /// What it took to open each long session.
+    pub(crate) opened: Vec<Opened>,
+}
+
+/// A long session whose end was read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Opened {
+    /// The tool, and the form of its file where it has several.
+    pub(crate) tool: String,
+    pub(crate) bytes: u64,
+    /// How many turns it took to have enough entries.
+    pub(crate) turns: usize,
+    /// Milliseconds for the newest entries, and for reading everything.
+    pub(crate) newest: f64,
+    pub(crate) whole: f64,
 }
 
 pub(crate) fn print(home: &Path) -> Result<()> {
@@ -59,23 +77,16 @@ fn measure(home: &Path) -> Result<Figures> {
     }
     let list = begun.elapsed() / LISTS;
 
-    let mut largest: Option<(u64, _)> = None;
+    let mut long = Vec::new();
     catalog.each(|entry| {
         let size = fs::metadata(&entry.path).map_or(0, |metadata| metadata.len());
-        if largest.as_ref().is_none_or(|(most, _)| size > *most) {
-            largest = Some((size, entry));
+        if size >= LONG {
+            long.push((size, entry));
         }
     })?;
-    let (opened_bytes, entry) = largest.context("the home has no session")?;
-    let begun = Instant::now();
-    let mut window = std::collections::VecDeque::new();
-    reader_of(entry.source()).read(&entry.located(), None, &mut |turn| {
-        window.push_back(turn);
-        if window.len() > WINDOW {
-            window.pop_front();
-        }
-    })?;
-    let open = begun.elapsed();
+    long.sort_by(|a, b| a.1.id.cmp(&b.1.id));
+    let mut opened = long.iter().map(|(size, entry)| open(&catalog, entry, *size)).collect::<Result<Vec<_>>>()?;
+    opened.sort_by(|a, b| a.tool.cmp(&b.tool));
     Ok(Figures {
         sessions: report.sessions,
         recovered: report.recovered,
@@ -84,10 +95,30 @@ fn measure(home: &Path) -> Result<Figures> {
         peak,
         rescan: millis(rescan),
         list: millis(list),
-        open: millis(open),
-        opened_bytes,
         catalog_bytes: fs::metadata(&database)?.len(),
+        opened,
     })
+}
+
+/// Opens a session at its end, as somebody does who knows its name, and then as a whole.
+fn open(catalog: &Catalog, entry: &Entry, bytes: u64) -> Result<Opened> {
+    let mut times = Vec::new();
+    let mut turns = 0;
+    for _ in 0..OPENINGS {
+        let begun = Instant::now();
+        let entry = catalog.named(&entry.id)?.context("it is gone")?;
+        let ending = catalog.ending(&entry)?;
+        let newest = newest(&entry.located(), ending.as_ref(), Amount::Entries(WINDOW))?;
+        times.push(begun.elapsed());
+        turns = newest.turns.len();
+    }
+    times.sort_unstable();
+    let begun = Instant::now();
+    reader_of(entry.source()).read(&entry.located(), None, &mut |_| {})?;
+    let whole = millis(begun.elapsed());
+    let form = entry.path.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default();
+    let tool = format!("{} .{form}", entry.source());
+    Ok(Opened { tool, bytes, turns, newest: millis(times[OPENINGS / 2]), whole })
 }
 
 fn millis(time: Duration) -> f64 {

@@ -14,73 +14,88 @@ use crate::measure::memory;
 /// How often it is looked how much memory a program has.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// What a peer took, in milliseconds and bytes. Its memory is that of its first process alone.
+/// What a peer was asked for, and what came of it; the reason where it cannot be had.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
+    pub(crate) figures: Result<PeerFigures, String>,
+}
+
+/// What a peer took, in milliseconds and bytes. Its memory is that of its first process alone.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct PeerFigures {
     pub(crate) time: f64,
     pub(crate) peak: u64,
 }
 
-/// Installs the peers into a folder, where they are not there yet.
-pub(crate) fn install(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    if !agentsview(folder).exists() {
-        must(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
-        must(Command::new(folder.join("venv/bin/pip")).args(["install", "--quiet", "agentsview"]))?;
-    }
-    if !ccusage(folder).exists() {
-        must(
-            Command::new("npm")
-                .args(["install", "--silent", "--include=optional", "--prefix"])
-                .arg(folder)
-                .arg("ccusage"),
-        )?;
-    }
-    Ok(())
-}
-
-/// Has each look at a home; what cannot be run is said and left out. What agentsview writes there is removed.
+/// Installs the peers into a folder, where they are not there yet, and has each look at a home. What agentsview writes there
+/// is removed.
 pub(crate) fn measure(folder: &Path, home: &Path) -> Vec<Peer> {
     let index = home.join(".agentsview");
     fs::remove_dir_all(&index).ok();
     let sync = || {
-        let mut command = Command::new(agentsview(folder));
+        let mut command = Command::new(install_agentsview(folder)?);
         command.arg("sync").env("AGENTSVIEW_NO_DAEMON", "1");
-        command
+        run(command, home)
     };
-    let mut daily = Command::new(ccusage(folder));
-    daily.args(["daily", "--offline", "--json"]);
-    let all = [
-        run("agentsview", "first index", sync(), home),
-        run("agentsview", "nothing changed", sync(), home),
-        run("ccusage", "scan of Claude Code's files", daily, home),
+    let daily = || {
+        let mut command = Command::new(install_ccusage(folder)?);
+        command.args(["daily", "--offline", "--json"]);
+        run(command, home)
+    };
+    let all = vec![
+        peer("agentsview", "first index", sync()),
+        peer("agentsview", "nothing changed", sync()),
+        peer("ccusage", "scan of the files that it knows", daily()),
     ];
     fs::remove_dir_all(&index).ok();
-    let told = |peer: Result<Peer>| peer.inspect_err(|error| eprintln!("a peer is left out: {error:#}")).ok();
-    all.into_iter().filter_map(told).collect()
+    all
 }
 
-fn agentsview(folder: &Path) -> PathBuf {
-    folder.join("venv/bin/agentsview")
+fn peer(name: &'static str, what: &'static str, figures: Result<PeerFigures>) -> Peer {
+    let figures = figures.map_err(|error| format!("{error:#}").lines().next().unwrap_or_default().to_owned());
+    Peer { name, what, figures }
 }
 
-fn ccusage(folder: &Path) -> PathBuf {
-    folder.join("node_modules/.bin/ccusage")
+fn install_agentsview(folder: &Path) -> Result<PathBuf> {
+    let program = folder.join("venv/bin/agentsview");
+    if !program.exists() {
+        fs::create_dir_all(folder)?;
+        must(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
+        must(Command::new(folder.join("venv/bin/pip")).args(["install", "--quiet", "agentsview"]))?;
+    }
+    Ok(program)
+}
+
+fn install_ccusage(folder: &Path) -> Result<PathBuf> {
+    let program = folder.join("node_modules/.bin/ccusage");
+    if !program.exists() {
+        fs::create_dir_all(folder)?;
+        let mut command = Command::new("npm");
+        command.args(["install", "--silent", "--include=optional", "--prefix"]).arg(folder).arg("ccusage");
+        // The program itself is one of the package's optional dependencies, one for each platform. Some settings of npm
+        // leave those out, so it is named as well.
+        let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        command.arg(format!("@ccusage/ccusage-{system}-{machine}"));
+        must(&mut command)?;
+    }
+    Ok(program)
 }
 
 fn must(command: &mut Command) -> Result<()> {
-    let status = command.stdout(Stdio::null()).status().with_context(|| format!("{command:?}"))?;
-    ensure!(status.success(), "{command:?} failed");
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().last().unwrap_or("nothing was said").to_owned();
+    ensure!(output.status.success(), "{:?} failed: {said}", command.get_program());
     Ok(())
 }
 
-fn run(name: &'static str, what: &'static str, mut command: Command, home: &Path) -> Result<Peer> {
+fn run(mut command: Command, home: &Path) -> Result<PeerFigures> {
     let begun = Instant::now();
     command.env("HOME", home).env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context(name)?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("it cannot be started")?;
     let status_file = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     let status = loop {
@@ -90,6 +105,6 @@ fn run(name: &'static str, what: &'static str, mut command: Command, home: &Path
             None => sleep(GLANCE),
         }
     };
-    ensure!(status.success(), "{name} failed: {status}");
-    Ok(Peer { name, what, time: (begun.elapsed().as_secs_f64() * 1e4).round() / 1e1, peak })
+    ensure!(status.success(), "it failed: {status}");
+    Ok(PeerFigures { time: (begun.elapsed().as_secs_f64() * 1e4).round() / 1e1, peak })
 }

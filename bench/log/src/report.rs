@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use grove_bench_report::{Bound, Goal, Goals, is_any_missed, json as json_of, shown};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -105,32 +106,9 @@ pub(crate) struct Report {
     pub(crate) disk: Vec<Appended>,
 }
 
-/// Something that Grove should reach.
-struct Goal {
-    what: String,
-    bound: Bound,
-    /// Without one it was not measured.
-    figure: Option<f64>,
-}
-
-#[derive(Clone, Copy)]
-enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Goal {
-    fn met(&self) -> Option<bool> {
-        self.figure.map(|figure| match self.bound {
-            Bound::AtMost(most) => figure <= most,
-            Bound::AtLeast(least) => figure >= least,
-        })
-    }
-}
-
 impl Report {
     pub(crate) fn misses_a_goal(&self) -> bool {
-        self.goals().iter().any(|goal| goal.met() == Some(false))
+        is_any_missed(&self.goals())
     }
 
     fn load_cell(&self, contestant: Contestant, entries: usize) -> Option<&LoadCell> {
@@ -202,13 +180,6 @@ impl Report {
                 "runs": cell.runs,
             })
         });
-        let goals = self.goals().into_iter().map(|goal| {
-            let bound = match goal.bound {
-                Bound::AtMost(most) => json!({ "atMost": most }),
-                Bound::AtLeast(least) => json!({ "atLeast": least }),
-            };
-            json!({ "what": goal.what, "bound": bound, "figure": goal.figure, "met": goal.met() })
-        });
         json!({
             "peers": self.peers,
             "logs": self.logs,
@@ -217,14 +188,9 @@ impl Report {
             "firstScreen": screen.collect::<Vec<_>>(),
             "append": append.collect::<Vec<_>>(),
             "disk": self.disk,
-            "goals": goals.collect::<Vec<_>>(),
+            "goals": json_of(&self.goals()),
         })
     }
-}
-
-/// A figure, or a dash where there is none.
-fn shown(figure: Option<f64>, decimals: usize) -> String {
-    figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.decimals$}"))
 }
 
 impl fmt::Display for Report {
@@ -287,19 +253,6 @@ impl fmt::Display for Report {
             )?;
         }
 
-        writeln!(f, "\nGoals")?;
-        for goal in self.goals() {
-            let verdict = match goal.met() {
-                Some(true) => "met",
-                Some(false) => "MISSED",
-                None => "not measured",
-            };
-            let bound = match goal.bound {
-                Bound::AtMost(most) => format!("at most {most}"),
-                Bound::AtLeast(least) => format!("at least {least}"),
-            };
-            writeln!(f, "      {}: {} ({bound}): {verdict}", goal.what, shown(goal.figure, 2))?;
-        }
-        Ok(())
+        write!(f, "{}", Goals(&self.goals()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use grove_bench_report::{Bound, Goal, Goals, json as json_of, shown};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -85,29 +86,6 @@ fn percentile(mut figures: Vec<f64>, part: f64) -> Option<f64> {
     figures.get(at.saturating_sub(1)).copied()
 }
 
-/// Something that Grove should reach.
-struct Goal {
-    what: String,
-    bound: Bound,
-    /// Without one it was not measured.
-    figure: Option<f64>,
-}
-
-#[derive(Clone, Copy)]
-enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Goal {
-    fn met(&self) -> Option<bool> {
-        self.figure.map(|figure| match self.bound {
-            Bound::AtMost(most) => figure <= most,
-            Bound::AtLeast(least) => figure >= least,
-        })
-    }
-}
-
 impl Report {
     fn cell(&self, who: Contestant, wire: Wire) -> Option<&Cell> {
         self.cells.iter().find(|cell| (cell.contestant, cell.wire) == (who, wire))
@@ -160,20 +138,13 @@ impl Report {
                 "huge": cell.huge,
             })
         });
-        let goals = self.goals().into_iter().map(|goal| {
-            let bound = match goal.bound {
-                Bound::AtMost(most) => json!({ "atMost": most }),
-                Bound::AtLeast(least) => json!({ "atLeast": least }),
-            };
-            json!({ "what": goal.what, "bound": bound, "figure": goal.figure, "met": goal.met() })
-        });
         json!({
             "sdk": self.sdk,
             "copilot": self.copilot,
             "runs": self.runs,
             "disk": { "median": self.sync(0.5), "p95": self.sync(0.95), "each": self.disk },
             "cells": cells.collect::<Vec<_>>(),
-            "goals": goals.collect::<Vec<_>>(),
+            "goals": json_of(&self.goals()),
         })
     }
 
@@ -182,7 +153,7 @@ impl Report {
         writeln!(f, "{:<30} {:>21} {:>21} {:>8}", wire.name(), grove.name(), copilot.name(), "")?;
         writeln!(f, "{:<30} {:>10} {:>10} {:>10} {:>10} {:>8}", "", "median", "p95", "median", "p95", "times")?;
         for figure in &FIGURES {
-            let cell = |who, part| shown(self.figure(who, wire, figure, part));
+            let cell = |who, part| shown(self.figure(who, wire, figure, part), 2);
             writeln!(
                 f,
                 "{:<30} {:>10} {:>10} {:>10} {:>10} {:>8}",
@@ -191,7 +162,7 @@ impl Report {
                 cell(grove, 0.95),
                 cell(copilot, 0.5),
                 cell(copilot, 0.95),
-                shown(self.ratio(wire, figure)),
+                shown(self.ratio(wire, figure), 2),
             )?;
         }
         Ok(())
@@ -212,11 +183,6 @@ impl Report {
     }
 }
 
-/// A figure, or a dash where there is none.
-fn shown(figure: Option<f64>) -> String {
-    figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}"))
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sdk, copilot, runs, .. } = self;
@@ -228,7 +194,7 @@ impl fmt::Display for Report {
                 writeln!(f, "      a long session of {}: {events} events, {megabytes:.1} MB", cell.contestant.name())?;
             }
         }
-        let [median, p95] = [0.5, 0.95].map(|part| shown(self.sync(part)));
+        let [median, p95] = [0.5, 0.95].map(|part| shown(self.sync(part), 2));
         writeln!(f, "      the disk alone, a few bytes synced: median {median}, p95 {p95}")?;
         for wire in Wire::ALL {
             writeln!(f)?;
@@ -238,20 +204,7 @@ impl fmt::Display for Report {
             writeln!(f, "\nA session with a huge log, resumed at a server that has done nothing else\n")?;
             self.show_huge(f)?;
         }
-        writeln!(f, "\nGoals")?;
-        for goal in self.goals() {
-            let verdict = match goal.met() {
-                Some(true) => "met",
-                Some(false) => "MISSED",
-                None => "not measured",
-            };
-            let bound = match goal.bound {
-                Bound::AtMost(most) => format!("at most {most}"),
-                Bound::AtLeast(least) => format!("at least {least}"),
-            };
-            writeln!(f, "      {}: {} ({bound}): {verdict}", goal.what, shown(goal.figure))?;
-        }
-        Ok(())
+        write!(f, "{}", Goals(&self.goals()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use grove_bench_report::{Bound, Goal, Goals, is_any_missed, json as json_of, shown};
 use serde_json::{Value, json};
 
 use crate::grove::PAGE;
@@ -92,32 +93,9 @@ const FORK_FIGURES: [ForkFigure; 5] = [
     ("memory at most", "MiB", |run| run.memory),
 ];
 
-/// Something that Grove should reach.
-struct Goal {
-    what: String,
-    bound: Bound,
-    /// Without one it was not measured.
-    figure: Option<f64>,
-}
-
-#[derive(Clone, Copy)]
-enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Goal {
-    fn met(&self) -> Option<bool> {
-        self.figure.map(|figure| match self.bound {
-            Bound::AtMost(most) => figure <= most,
-            Bound::AtLeast(least) => figure >= least,
-        })
-    }
-}
-
 impl Report {
     pub(crate) fn misses_a_goal(&self) -> bool {
-        self.goals().iter().any(|goal| goal.met() == Some(false))
+        is_any_missed(&self.goals())
     }
 
     fn median(&self, who: Contestant, figure: fn(&Measured) -> Option<f64>) -> Option<f64> {
@@ -169,13 +147,6 @@ impl Report {
                 "runs": cell.runs,
             })
         });
-        let goals = self.goals().into_iter().map(|goal| {
-            let bound = match goal.bound {
-                Bound::AtMost(most) => json!({ "atMost": most }),
-                Bound::AtLeast(least) => json!({ "atLeast": least }),
-            };
-            json!({ "what": goal.what, "bound": bound, "figure": goal.figure, "met": goal.met() })
-        });
         json!({
             "peers": self.peers,
             "entries": self.entries,
@@ -183,14 +154,9 @@ impl Report {
             "depth": self.depth,
             "cells": cells.collect::<Vec<_>>(),
             "forks": { "entries": self.forks.entries, "bytes": self.forks.bytes, "runs": self.forks.runs },
-            "goals": goals.collect::<Vec<_>>(),
+            "goals": json_of(&self.goals()),
         })
     }
-}
-
-/// A figure, or a dash where there is none.
-fn shown(figure: Option<f64>) -> String {
-    figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}"))
 }
 
 impl Report {
@@ -209,7 +175,7 @@ impl Report {
         for (name, figure) in FIGURES {
             write!(f, "{name:<28}")?;
             for cell in &self.cells {
-                write!(f, " {:>20}", shown(cell.median(figure)))?;
+                write!(f, " {:>20}", shown(cell.median(figure), 2))?;
             }
             writeln!(f)?;
         }
@@ -221,7 +187,7 @@ impl Report {
         writeln!(f, "Forking a session on a host\n\n{FORK_NOTES}\n")?;
         writeln!(f, "{} entries, {megabytes:.0} MB\n", self.forks.entries)?;
         for (name, unit, figure) in FORK_FIGURES {
-            writeln!(f, "{name:<28} {:>20} {unit}", shown(self.forks.median(figure)))?;
+            writeln!(f, "{name:<28} {:>20} {unit}", shown(self.forks.median(figure), 2))?;
         }
         Ok(())
     }
@@ -233,19 +199,6 @@ impl fmt::Display for Report {
             self.show_walks(f)?;
         }
         self.show_forks(f)?;
-        writeln!(f, "\nGoals")?;
-        for goal in self.goals() {
-            let verdict = match goal.met() {
-                Some(true) => "met",
-                Some(false) => "MISSED",
-                None => "not measured",
-            };
-            let bound = match goal.bound {
-                Bound::AtMost(most) => format!("at most {most}"),
-                Bound::AtLeast(least) => format!("at least {least}"),
-            };
-            writeln!(f, "      {}: {} ({bound}): {verdict}", goal.what, shown(goal.figure))?;
-        }
-        Ok(())
+        write!(f, "{}", Goals(&self.goals()))
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::*;
 use crate::input::InputRequest;
 use crate::origin::ChatOrigin;
+use crate::permissions::Permissions;
 use crate::turn::*;
 
 /// Everything that clients can see.
@@ -96,6 +97,9 @@ pub struct Details {
     /// Answers that hold for all times that the same is asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<Remembered>,
+    /// What may happen without anybody being asked, where a client has said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// What a person should know before going on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -11,6 +11,7 @@ use crate::ids::*;
 use crate::input::*;
 use crate::mirror;
 use crate::origin::ChatOrigin;
+use crate::permissions::*;
 use crate::state::*;
 use crate::turn::*;
 
@@ -101,6 +102,7 @@ pub enum Command {
         values: Extra,
         replace: bool,
     },
+    ChangePermissions(PermissionsChange),
     SetSteering {
         chat: ChatId,
         message: PendingMessage,
@@ -231,6 +233,7 @@ pub enum Rejection {
     MainChat,
     TooManyClients,
     NoConfig,
+    TooManyRules,
     NotYours,
 }
 
@@ -265,6 +268,11 @@ impl fmt::Display for Rejection {
             Rejection::MainChat => f.write_str("the main chat stays as long as its session: dispose that instead"),
             Rejection::TooManyClients => write!(f, "{MAX_ACTIVE_CLIENTS} clients take part already"),
             Rejection::NoConfig => f.write_str("the session has no settings"),
+            Rejection::TooManyRules => write!(
+                f,
+                "a session keeps {MAX_PERMISSION_RULES} rules and folders of up to {MAX_PERMISSION_ARGUMENT} bytes: \
+                 remove some first"
+            ),
             Rejection::NotYours => f.write_str("only the host may do this"),
         }
     }
@@ -508,6 +516,12 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             let config = session.config.as_ref().ok_or(Rejection::NoConfig)?;
             if config.changed(&values, replace) != config.values {
                 out.session_event(SessionEvent::ConfigChanged { values, replace });
+            }
+        }
+        Command::ChangePermissions(change) => {
+            let details = change.apply(&session.details).ok_or(Rejection::TooManyRules)?;
+            if details != session.details {
+                out.session_event(SessionEvent::DetailsChanged(Box::new(details)));
             }
         }
         Command::SetSteering { chat, message } => {

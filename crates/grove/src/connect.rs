@@ -12,6 +12,8 @@ use crate::background::{find_host, find_or_start_host};
 use crate::cli::{Common, ConnectArgs, ServeArgs};
 use crate::commands::Failure;
 use crate::endpoint::Endpoint;
+use crate::exchange::stores::Stores;
+use crate::history::{DATABASE, possible_roots};
 use crate::settings::Settings;
 
 /// How often a lost connection is tried again, for about twenty seconds; then the host is gone.
@@ -52,6 +54,13 @@ impl Reach {
     pub(crate) fn patient(mut self) -> Self {
         self.limits.answer = SUMMARY;
         self
+    }
+
+    /// Other tools' sessions on this machine, whether a host runs or not.
+    pub(crate) fn stores(&self) -> Stores {
+        let catalog = self.settings.data_dir.value.join(DATABASE);
+        let is_kept_up = self.settings.history.value.enabled;
+        Stores::new(possible_roots(&self.settings), is_kept_up.then_some(catalog))
     }
 
     async fn host(&self) -> Result<Endpoint, Failure> {

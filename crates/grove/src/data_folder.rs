@@ -187,7 +187,7 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 /// Writes a file that only its owner can read, whole or not at all.
-fn write_private(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     let failed = || format!("{} cannot be written", path.display());
     let temporary = path.with_extension("new");
     let mut file =

@@ -25,6 +25,7 @@ mod settings;
 mod show;
 mod stores;
 mod talk;
+mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::ending::Asked;
 use crate::limits::MAX_ENTRIES;
 
 /// Which turn each entry belongs to. Ids are kept as numbers made of them, so that memory does not follow their length.
@@ -11,6 +12,8 @@ pub(crate) struct Chain {
     turns: HashMap<u64, Option<u32>>,
     /// Whether reading began behind the file's beginning, so that entries before that are not known.
     is_partial: bool,
+    /// What was found since somebody last looked here.
+    found: Vec<(u64, Option<u32>)>,
 }
 
 /// Where an entry hangs.
@@ -26,14 +29,31 @@ pub(crate) enum Hangs {
 
 impl Chain {
     pub(crate) fn new(is_partial: bool) -> Self {
-        Self { turns: HashMap::new(), is_partial }
+        Self { turns: HashMap::new(), is_partial, found: Vec::new() }
     }
 
-    pub(crate) fn find(&self, id: &str) -> Hangs {
-        match self.turns.get(&number_of(id)) {
-            Some(turn) => Hangs::From(*turn),
+    pub(crate) fn find(&mut self, id: &str) -> Hangs {
+        let number = number_of(id);
+        match self.turns.get(&number) {
+            Some(turn) => {
+                self.found.push((number, *turn));
+                Hangs::From(*turn)
+            }
             None if self.is_partial => Hangs::Unknown,
             None => Hangs::Nowhere,
+        }
+    }
+
+    /// What was found since this was last called.
+    pub(crate) fn found(&mut self) -> impl Iterator<Item = (u64, Option<u32>)> {
+        self.found.drain(..)
+    }
+
+    /// Takes in what is known of entries before the place where reading begins. Of an entry that is told twice the first
+    /// counts: what is told later was found later.
+    pub(crate) fn know(&mut self, asked: &[Asked]) {
+        for Asked { entry, turn, .. } in asked {
+            self.turns.entry(*entry).or_insert(*turn);
         }
     }
 

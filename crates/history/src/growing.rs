@@ -6,8 +6,9 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::ending::{Asked, Ending, Places, Steps, Trail};
 use crate::normal::{ForeignSession, ForeignTurn};
-use crate::reader::Bookmark;
+use crate::reader::{Bookmark, Located, Reading};
 use crate::records::{Record, Records};
 
 /// What is known between two turns. It is all that a later reading has to remember.
@@ -28,6 +29,27 @@ pub(crate) trait Fold {
     fn has_early(&self) -> bool;
     fn known(&mut self) -> &mut Self::Known;
     fn into_known(self) -> Self::Known;
+    /// Where lines hang from each other: which entries were found since this was last called, and their turns.
+    fn found(&mut self) -> Vec<(u64, Option<u32>)> {
+        Vec::new()
+    }
+    /// Where lines hang from each other: what is known of entries before the place where reading begins.
+    fn know(&mut self, _: &[Asked]) {}
+}
+
+/// A log that was read.
+pub(crate) struct Grown<K> {
+    pub known: K,
+    pub bookmark: Option<Bookmark>,
+    pub steps: Option<Steps>,
+}
+
+impl<K> Grown<K> {
+    /// The reading, once it is known what the session is.
+    pub(crate) fn reading(self, located: &Located, finish: impl FnOnce(K) -> ForeignSession) -> Reading {
+        let ending = self.steps.map(|steps| Ending { mark: located.mark, places: Places::Steps(steps) });
+        Reading { session: finish(self.known), bookmark: self.bookmark, ending }
+    }
 }
 
 /// What a line means for who reads it.
@@ -65,7 +87,7 @@ pub(crate) fn read<F: Fold, R: BufRead>(
     begin: impl Fn(Option<F::Known>) -> F,
     from: Option<&Bookmark>,
     turns: &mut dyn FnMut(ForeignTurn),
-) -> io::Result<(F::Known, Option<Bookmark>)> {
+) -> io::Result<Grown<F::Known>> {
     let mut told = 0;
     if let Some(bookmark) = from {
         let known = serde_json::from_value(bookmark.carried.clone())?;
@@ -73,7 +95,9 @@ pub(crate) fn read<F: Fold, R: BufRead>(
             told += 1;
             turns(turn);
         };
-        if let Some(read) = read_lines(source(bookmark.offset)?, bookmark.offset, begin(Some(known)), &mut tell)? {
+        let mut fold = begin(Some(known));
+        fold.know(&bookmark.asked);
+        if let Some(read) = read_lines(source(bookmark.offset)?, bookmark.offset, fold, &mut tell)? {
             return Ok(read);
         }
         told += bookmark.turns;
@@ -96,32 +120,42 @@ pub(crate) fn read_lines<F: Fold>(
     offset: u64,
     mut fold: F,
     turns: &mut dyn FnMut(ForeignTurn),
-) -> io::Result<Option<(F::Known, Option<Bookmark>)>> {
+) -> io::Result<Option<Grown<F::Known>>> {
     let mut records = Records::new(source, offset, *fold.known().line());
-    // Where the newest turn began, and what was known then.
-    let mut begun: Option<(u64, F::Known)> = None;
+    let mut trail: Trail<F::Known> = Trail::new();
+    let mut end = offset;
     while let Some(record) = records.next(&mut fold.known().session().damage)? {
         let (offset, line) = (record.offset, record.line);
+        end = offset + record.length as u64;
         let is_first = fold.has_early();
-        match fold.take(record) {
+        let here = fold.known().session().turns;
+        let step = fold.take(record);
+        // What hangs from its own turn, or begins one behind it, is found wherever reading begins.
+        for (entry, turn) in fold.found().into_iter().filter(|(_, turn)| *turn != Some(here)) {
+            trail.asked(Asked { at: offset, entry, turn });
+        }
+        match step {
             Step::Begins(turn) => {
                 if let Some(turn) = turn {
+                    trail.told(&turn);
                     turns(*turn);
                 }
                 *fold.known().line() = line;
-                begun = (!is_first).then(|| (offset, fold.known().clone()));
+                let number = fold.known().session().turns;
+                match is_first {
+                    true => trail.lose(),
+                    false => trail.begins(offset, number, fold.known()),
+                }
             }
             Step::GoesOn => {}
             Step::Lost => return Ok(None),
         }
     }
     if let Some(turn) = fold.end() {
+        trail.told(&turn);
         turns(turn);
     }
-    // What cannot be written down is read anew.
-    let bookmark = begun.and_then(|(offset, mut known)| {
-        let turns = known.session().turns;
-        Some(Bookmark { offset, turns, carried: serde_json::to_value(&known).ok()? })
-    });
-    Ok(Some((fold.into_known(), bookmark)))
+    let all = fold.known().session().turns;
+    let (bookmark, steps) = trail.finish(end, all);
+    Ok(Some(Grown { known: fold.into_known(), bookmark, steps }))
 }

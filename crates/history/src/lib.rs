@@ -10,11 +10,13 @@
 //! - [`vscode`]: Copilot Chat in VS Code and the programs built from it; [`copilot_cli`]: the Copilot CLI; [`claude`]: Claude
 //!   Code; [`codex`], [`gemini`], [`opencode`]; [`pi`]: pi and oh-my-pi. Each is a folder with a [`Reader`] and a function
 //!   `locations`, and is listed in [`readers`] and [`locations`].
+//! - [`source_of`]: whose session a file is that lies somewhere.
 //! - [`export`]: sessions written for people (Markdown, HTML) and for programs (JSON, Copilot Chat).
 //! - [`Follows`] and [`path`]: several tools keep trees. All turns are told, in the order of the file, and each
 //!   says which one it goes on from.
 //! - [`core_turn`]: the normal form as `grove-core`'s turns, which `grove-tree` writes as entries.
 //! - [`catalog`]: what was found, remembered in a database that can be thrown away; a scan reads only what is new.
+//! - [`newest`]: the newest turns, read by where an [`Ending`] says that they lie.
 //! - [`Damage`]: what is wrong with a session. Torn and damaged files give what they hold.
 //!
 //! # What it never does
@@ -56,6 +58,7 @@ pub mod codex;
 pub mod copilot_cli;
 mod damage;
 mod draft;
+mod ending;
 mod error;
 pub mod export;
 mod files;
@@ -64,11 +67,13 @@ mod growing;
 mod json;
 pub mod limits;
 mod lines;
+mod newest;
 pub mod normal;
 pub mod opencode;
 pub mod pi;
 mod platform;
 mod reader;
+mod recognized;
 mod records;
 mod subagents;
 mod to_core;
@@ -77,10 +82,13 @@ pub mod vscode;
 
 pub use blocks::blocks;
 pub use damage::{BadPlace, Damage, Mark};
+pub use ending::{Amount, Ending};
 pub use error::HistoryError;
+pub use newest::{Newest, newest};
 pub use normal::*;
 pub use platform::{Environment, Platform};
-pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root, read_whole};
+pub use reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Lost, Reader, Reading, Root, read_whole};
+pub use recognized::source_of;
 pub use to_core::{ChildChat, CoreTurn, HISTORY, core_turn};
 pub use tools::{kind_of, model_name};
 

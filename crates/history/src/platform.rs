@@ -46,6 +46,11 @@ pub struct Environment {
     pub pi_home: Option<String>,
     /// `GEMINI_CLI_HOME`: the folder that has `.gemini` in it.
     pub gemini_home: Option<String>,
+    /// `VSCODE_AGENT_FOLDER`: where a server of VS Code is told to keep its data.
+    pub vscode_server: Option<String>,
+    /// `REMOTE_CONTAINERS` or `CODESPACES` is set: VS Code made the container that this is, and its server may lie outside
+    /// the home folder.
+    pub in_container: bool,
 }
 
 impl Environment {
@@ -62,6 +67,8 @@ impl Environment {
             codex_home: variable("CODEX_HOME"),
             pi_home: variable("PI_CODING_AGENT_DIR"),
             gemini_home: variable("GEMINI_CLI_HOME"),
+            vscode_server: variable("VSCODE_AGENT_FOLDER"),
+            in_container: ["REMOTE_CONTAINERS", "CODESPACES"].iter().any(|name| set(variable(name).as_ref()).is_some()),
         }
     }
 }

@@ -12,9 +12,11 @@ use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ending::{Asked, Ending};
 use crate::error::HistoryError;
 use crate::files;
 use crate::normal::{ForeignSession, ForeignTurn, Source, Workspace};
+use crate::opencode::{self, SharedDatabase};
 
 /// A reader of one tool's stores. It never writes where it reads.
 pub trait Reader: Debug + Send + Sync {
@@ -22,6 +24,11 @@ pub trait Reader: Debug + Send + Sync {
 
     /// The sessions below a root. What cannot be looked at is told beside them, and hides none of the others.
     fn find(&self, root: &Root, hints: Hints) -> Finding;
+
+    /// Whether hints add anything to what is found.
+    fn has_hints(&self) -> bool {
+        true
+    }
 
     /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier reading of the same file,
     /// the turns before it are left out; they count in the session all the same.
@@ -57,7 +64,17 @@ pub struct Root {
 #[derive(Debug, Default)]
 pub struct Finding {
     pub sessions: Vec<Located>,
+    /// What the tool itself lists and has no file of; told only where its lists are looked at.
+    pub lost: Vec<Lost>,
     pub problems: Vec<HistoryError>,
+}
+
+/// A session that its tool lists, and that lies nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub id: String,
+    /// Where it would lie, or the list that has it where that does not say.
+    pub path: PathBuf,
 }
 
 /// A session that was found and not opened.
@@ -74,6 +91,8 @@ pub struct Located {
     pub mark: FileMark,
     pub workspace: Workspace,
     pub headline: Headline,
+    /// A copy of the database that holds it, which all that were found in it share.
+    pub(crate) database: Option<SharedDatabase>,
 }
 
 impl Located {
@@ -104,7 +123,16 @@ impl Located {
             mark: FileMark::default(),
             workspace: Workspace::default(),
             headline: Headline::default(),
+            database: None,
         }
+    }
+
+    /// The session for who reads it more than once: what each reading would copy is copied now.
+    pub fn at_hand(mut self) -> Result<Self, HistoryError> {
+        if self.database.is_none() && opencode::is_database(self.source, &self.path) {
+            self.database = Some(SharedDatabase::copy(&self.path)?);
+        }
+        Ok(self)
     }
 
     /// A session by the name of its file, wherever that lies: an export, say.
@@ -164,6 +192,8 @@ pub struct Reading {
     /// Where to go on once the file has grown. Formats in which a later byte can change an earlier turn have none: they
     /// are read anew.
     pub bookmark: Option<Bookmark>,
+    /// Where its newest turns lie, where that was found out on the way.
+    pub ending: Option<Ending>,
 }
 
 /// Where a reading can go on: at the beginning of the newest turn, which may have grown.
@@ -175,6 +205,9 @@ pub struct Bookmark {
     pub turns: u32,
     /// What the reader has to remember.
     pub(crate) carried: Value,
+    /// What lines behind it ask for of what lies before it, as far as that is known.
+    #[serde(default, skip)]
+    pub(crate) asked: Vec<Asked>,
 }
 
 /// A session with all of its turns at once.

@@ -2,13 +2,20 @@
 //!
 //! The host knows no other tool: whoever serves gives it a [`History`]. Such sessions are listed where a client asks for
 //! them, never announced, and can be looked at. Nothing of them is in the host's state, its journal or its numbers.
+//!
+//! None stays open. Each look reads the session as it is stored at that moment, with no more turns than are shown, and lets it
+//! go once it is put into words: a file that grows is seen by whoever looks again.
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use grove_core::{ChatId, Session, SessionId, Timestamp, TurnId};
+use grove_core::{ChatId, Session, SessionId, SessionUri, Timestamp, Turn, TurnId};
+use grove_wire::ahp::project::Started;
+use grove_wire::ahp::uri::{self, ChatName};
 use grove_wire::x_grove::history::{About, ScanResult};
+
+use crate::sequencer::{Published, Wanted};
 
 /// Why a turn on such a session is refused.
 pub(crate) const CONTINUE_FIRST: &str =
@@ -23,8 +30,8 @@ pub trait History: fmt::Debug + Send + Sync {
     /// One of them.
     async fn find(&self, id: &SessionId) -> Result<Option<Row>, Unavailable>;
 
-    /// Turns of one of them, in its main chat.
-    async fn open(&self, id: &SessionId, window: Window) -> Result<Option<Session>, Unavailable>;
+    /// One of them, as far as it is wanted.
+    async fn open(&self, id: &SessionId, look: Look) -> Result<Option<Opened>, OpenError>;
 
     /// How far looking at the stores is; with [`Scan::Start`] it begins, where nobody is at it.
     fn scan(&self, scan: Scan) -> ScanResult;
@@ -43,11 +50,22 @@ pub struct Query {
     pub limit: usize,
 }
 
+/// What of a session is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Which chats it has, without turns.
+    Chats,
+    /// Turns of one of them.
+    Turns(ChatId, Window),
+}
+
 /// Which turns are wanted: at most so many, before one, or the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     pub before: Option<TurnId>,
     pub turns: usize,
+    /// How much they may have together, about. The newest comes whatever it has.
+    pub bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,45 +81,167 @@ pub struct Row {
     pub about: About,
 }
 
+/// A session that is looked at.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// With the chat whose turns are wanted. Its catalogue has all of its chats where these are wanted, or one beside the
+    /// main chat is.
+    pub session: Session,
+    /// Which of its chats are those of subagents.
+    pub started: Started,
+}
+
 /// Why nothing can be said.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("what other tools left cannot be looked at: {0}")]
 pub struct Unavailable(pub String);
 
+/// Why a session is not shown.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// What is asked for is older than a turn that is not there, or not any more.
+    #[error("the session has no turn {0}")]
+    NoTurn(TurnId),
+}
+
+/// Between a session's id and its subagent's in the id of that one's chat, so that the chat's plain name tells the session.
+const SUBAGENT: &str = ".sub.";
+
+/// The id of a subagent's chat. What does not fit into a name is replaced; nothing where there is no room for it.
+pub fn subagent_chat(session: &SessionId, subagent: &str) -> Option<ChatId> {
+    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
+    let name = format!("{session}{SUBAGENT}{}", subagent.chars().map(plain).collect::<String>());
+    (name.len() <= SessionUri::MAX_ID_BYTES).then(|| name.into())
+}
+
+/// The session and the chat that a name would lead to, if it is of another tool's.
+pub(crate) fn place(wanted: &Wanted) -> Option<(SessionId, ChatId)> {
+    let main = || ChatId::from(Session::MAIN_CHAT);
+    match wanted {
+        Wanted::Root => None,
+        Wanted::Whole(uri) => Some((uri.id()?, main())),
+        Wanted::Session(name) | Wanted::Chat(ChatName::Main(name)) => Some((name.id.clone(), main())),
+        Wanted::Chat(ChatName::Of(name, chat)) => Some((name.id.clone(), chat.clone())),
+        Wanted::Chat(ChatName::ById(chat)) => Some(match chat.as_str().rsplit_once(SUBAGENT) {
+            Some((session, _)) => (session.into(), chat.clone()),
+            None => (chat.as_str().into(), main()),
+        }),
+    }
+}
+
+/// How many turns of another tool's session are given at first: of so many it is known where they lie, and the rest of a
+/// large file is left unread until somebody wants older ones.
+const NEWEST_TURNS: usize = 100;
+
+/// Whether a name leads to a session.
+fn fits(wanted: &Wanted, session: &Session) -> bool {
+    match wanted {
+        Wanted::Root => false,
+        Wanted::Whole(uri) => *uri == session.uri,
+        Wanted::Session(name) | Wanted::Chat(ChatName::Main(name) | ChatName::Of(name, _)) => name.fits(session),
+        Wanted::Chat(ChatName::ById(_)) => true,
+    }
+}
+
 impl crate::Host {
-    /// The session that a name leads to, if it is not the host's own, with its newest turns; and at which number it is
-    /// looked at.
-    pub(crate) async fn open_history(&self, id: &SessionId) -> Result<Option<(Session, u64)>, Unavailable> {
-        let Some(history) = self.history() else { return Ok(None) };
-        let wanted = id.clone();
-        let seq = self.0.sequencer.read(move |published, _| (!published.is_known(&wanted)).then_some(published.seq));
-        // A host that is stopping shows nothing more.
-        let Some(seq) = seq.await.ok().flatten() else { return Ok(None) };
-        let window = Window { before: None, turns: self.0.config.limits.snapshot_turns };
-        Ok(history.open(id, window).await?.map(|session| (session, seq)))
+    /// The session that a name leads to, if it is not the host's own, with as many of the newest turns as are wanted; and
+    /// at which number it is looked at.
+    pub(crate) async fn open_history(
+        &self,
+        wanted: &Wanted,
+        turns: usize,
+        bytes: usize,
+    ) -> Result<Option<(Opened, u64)>, OpenError> {
+        let Some((history, seq)) = self.history_of(wanted).await else { return Ok(None) };
+        let Some((id, chat)) = place(wanted) else { return Ok(None) };
+        let look = match wanted {
+            Wanted::Session(_) => Look::Chats,
+            Wanted::Root | Wanted::Whole(_) | Wanted::Chat(_) => {
+                let turns = turns.min(self.0.config.limits.snapshot_turns).min(NEWEST_TURNS);
+                Look::Turns(chat, Window { before: None, turns, bytes })
+            }
+        };
+        let opened = history.open(&id, look).await?.filter(|opened| fits(wanted, &opened.session));
+        Ok(opened.map(|opened| (named(opened), seq)))
     }
 
     /// Whether a name leads to a session that another tool left, and to none of the host's own.
-    pub(crate) async fn is_history(&self, id: &SessionId) -> bool {
-        let Some(history) = self.history() else { return false };
-        let wanted = id.clone();
-        let is_own = self.0.sequencer.read(move |published, _| published.is_known(&wanted)).await;
-        !is_own.unwrap_or(true) && history.find(id).await.is_ok_and(|found| found.is_some())
+    pub(crate) async fn is_history(&self, wanted: &Wanted) -> bool {
+        let Some((history, _)) = self.history_of(wanted).await else { return false };
+        let Some((id, _)) = place(wanted) else { return false };
+        history.find(&id).await.is_ok_and(|found| found.is_some())
     }
 
-    /// Turns of such a session before one, and whether there are older ones.
-    pub(crate) async fn older_history(
-        &self,
-        id: &SessionId,
-        before: Option<TurnId>,
-        most: usize,
-    ) -> Result<Option<(Vec<Arc<grove_core::Turn>>, bool)>, Unavailable> {
-        let Some(history) = self.history() else { return Ok(None) };
-        let window = Window { before, turns: most };
-        let session = history.open(id, window).await?;
+    /// Turns of such a session's chat before one, and whether there are older ones.
+    pub(crate) async fn older_history(&self, wanted: &Wanted, window: Window) -> Result<Option<OlderTurns>, OpenError> {
+        let Some((history, _)) = self.history_of(wanted).await else { return Ok(None) };
+        let Some((id, chat)) = place(wanted) else { return Ok(None) };
+        let opened = history.open(&id, Look::Turns(chat.clone(), window)).await?;
+        let session = opened.map(|opened| opened.session).filter(|session| fits(wanted, session));
         Ok(session.and_then(|session| {
-            let chat = session.chats.into_iter().find(|chat| chat.id == ChatId::from(Session::MAIN_CHAT))?;
-            Some((chat.turns, chat.has_older_turns))
+            let chat = session.chats.into_iter().find(|mine| mine.id == chat)?;
+            Some(OlderTurns { session: session.id, turns: chat.turns, older: chat.has_older_turns })
         }))
+    }
+
+    /// What to ask about a name that does not lead to a session of the host's own, and at which number that is so.
+    async fn history_of(&self, wanted: &Wanted) -> Option<(Arc<dyn History>, u64)> {
+        let history = self.history()?;
+        let wanted = wanted.clone();
+        let look = move |published: &Published, _| {
+            let is_own = wanted.session(published).is_some_and(|id| published.is_known(&id));
+            (!is_own).then_some(published.seq)
+        };
+        // A host that is stopping shows nothing more.
+        let seq = self.0.sequencer.read(look).await.ok().flatten()?;
+        Some((history.clone(), seq))
+    }
+}
+
+/// Turns that were asked for.
+pub(crate) struct OlderTurns {
+    pub(crate) session: SessionId,
+    pub(crate) turns: Vec<Arc<Turn>>,
+    pub(crate) older: bool,
+}
+
+/// Chats of subagents are named like those that clients compute.
+fn named(mut opened: Opened) -> Opened {
+    let session = &mut opened.session;
+    for row in session.catalogue.iter_mut().filter(|row| row.chat.as_str() != Session::MAIN_CHAT) {
+        row.uri = Some(uri::computed(row.chat.as_str(), session.uri.as_str()));
+    }
+    opened
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use grove_wire::ahp::uri::Channel;
+
+    fn place_of(uri: &str) -> Option<(String, String)> {
+        let wanted = match Channel::parse(uri)? {
+            Channel::Session(name) => Wanted::Session(name),
+            Channel::Chat(name) => Wanted::Chat(name),
+            Channel::Root | Channel::ResourceWatch(_) => return None,
+        };
+        place(&wanted).map(|(session, chat)| (session.to_string(), chat.to_string()))
+    }
+
+    #[test]
+    fn every_name_of_a_subagents_chat_tells_its_session() {
+        let chat = subagent_chat(&"claude.s.1".into(), "a/b.c").unwrap();
+        assert_eq!(chat.as_str(), "claude.s.1.sub.a_b_c");
+        let expected = Some(("claude.s.1".to_owned(), chat.to_string()));
+        assert_eq!(place_of(&format!("ahp-chat:/{chat}")), expected);
+        for session in ["claude:/claude.s.1", "ahp-session:/claude.s.1"] {
+            assert_eq!(place_of(&uri::computed(chat.as_str(), session)), expected);
+        }
+        let main = Some(("claude.s.1".to_owned(), Session::MAIN_CHAT.to_owned()));
+        assert_eq!(place_of("ahp-chat:/claude.s.1"), main);
+        assert_eq!(place_of("ahp-session:/claude.s.1"), main);
+        assert_eq!(subagent_chat(&"x".repeat(120).as_str().into(), "too long"), None);
     }
 }

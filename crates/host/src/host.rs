@@ -30,6 +30,7 @@ use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSe
 use crate::store::copies::Copies;
 use crate::store::stores::{StoreError, Stores};
 use crate::store::{content, pastes, session_file};
+use crate::trust::FolderTrust;
 
 /// How long a new session waits until nothing is copied any more from the folder of an earlier one of its id.
 const COPY_PATIENCE: Duration = Duration::from_secs(10);
@@ -72,6 +73,8 @@ pub(crate) struct Inner {
     watcher: Mutex<Option<Watcher>>,
     /// What other tools left, where somebody knows.
     history: OnceLock<Arc<dyn History>>,
+    /// Which folders are trusted, where somebody keeps it.
+    trust: OnceLock<Arc<dyn FolderTrust>>,
 }
 
 #[derive(Default)]
@@ -190,6 +193,7 @@ impl Host {
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
             history: OnceLock::new(),
+            trust: OnceLock::new(),
         }));
         host.agents_changed().await?;
         // Some may have gone with the host before, or with their store.
@@ -231,6 +235,17 @@ impl Host {
     /// What other tools left, where somebody knows.
     pub(crate) fn history(&self) -> Option<&Arc<dyn History>> {
         self.0.history.get()
+    }
+
+    /// Lets clients see and say which folders are trusted.
+    pub fn set_trust(&self, trust: Arc<dyn FolderTrust>) {
+        if self.0.trust.set(trust).is_err() {
+            tracing::warn!("a host has one list of trusted folders: the second one is not used");
+        }
+    }
+
+    pub(crate) fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
+        self.0.trust.get()
     }
 
     /// Takes an agent away. Sessions that it works for keep it.

@@ -57,6 +57,7 @@ mod sequencer;
 pub mod server;
 mod session;
 mod store;
+mod trust;
 
 pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::FrameLog;
@@ -69,3 +70,4 @@ pub use sequencer::{NotWritten, Stopped};
 pub use store::paths;
 pub use store::register::{EntrustedRow, Register};
 pub use store::stores::{Former, Lasting, StoreError, Stores};
+pub use trust::FolderTrust;

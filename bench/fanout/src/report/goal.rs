@@ -1,5 +1,7 @@
 //! What Grove should reach.
 
+use grove_bench_report::{Bound, Goal};
+
 use super::{CROWDS, Pace, Report, median};
 use crate::job::Contestant;
 
@@ -14,29 +16,6 @@ const IDLE_GOAL: f64 = 64.0 * 1024.0;
 /// Processor time for a message with a mixed crowd of [`MIXED_GOAL_CROWD`], as a multiple of the dearer pure one's.
 const MIXED_GOAL: f64 = 1.10;
 const MIXED_GOAL_CROWD: usize = 1_000;
-
-/// Something that Grove should reach.
-pub(super) struct Goal {
-    pub(super) what: String,
-    pub(super) bound: Bound,
-    /// Without one it was not measured.
-    pub(super) figure: Option<f64>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Goal {
-    pub(super) fn met(&self) -> Option<bool> {
-        self.figure.map(|figure| match self.bound {
-            Bound::AtMost(most) => figure <= most,
-            Bound::AtLeast(least) => figure >= least,
-        })
-    }
-}
 
 impl Report {
     pub(super) fn goals(&self) -> Vec<Goal> {

@@ -5,7 +5,6 @@ mod table;
 
 use serde_json::{Value, json};
 
-use self::goal::Bound;
 use crate::Options;
 use crate::job::{Contestant, Paced, Throughput};
 
@@ -81,7 +80,7 @@ impl Report {
     }
 
     pub(crate) fn misses_a_goal(&self) -> bool {
-        self.goals().iter().any(|goal| goal.met() == Some(false))
+        grove_bench_report::is_any_missed(&self.goals())
     }
 
     fn cell(&self, contestant: Contestant, subscribers: usize) -> Option<&Cell> {
@@ -136,19 +135,12 @@ impl Report {
                 "maxMs": milliseconds.iter().copied().reduce(f64::max),
             })
         });
-        let goals = self.goals().into_iter().map(|goal| {
-            let bound = match goal.bound {
-                Bound::AtMost(most) => json!({ "atMost": most }),
-                Bound::AtLeast(least) => json!({ "atLeast": least }),
-            };
-            json!({ "what": goal.what, "bound": bound, "figure": goal.figure, "met": goal.met() })
-        });
         json!({
             "cells": cells.collect::<Vec<_>>(),
             "mixed": mixed,
             "idle": idle.collect::<Vec<_>>(),
             "lastClient": last.collect::<Vec<_>>(),
-            "goals": goals.collect::<Vec<_>>(),
+            "goals": grove_bench_report::json(&self.goals()),
         })
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::goal::Bound;
+use grove_bench_report::{Goals, shown};
+
 use super::{CROWDS, Pace, Report, median};
 use crate::driver::LAST_OF;
 use crate::job::Contestant;
@@ -20,11 +21,6 @@ cpu us, paced: the server's processor time for one message of the paced run, whe
 deltas/s: how many of the 200 deltas a second the paced run really brought; fewer where a server could not keep up.
 The Node server streams fewer deltas to large crowds; its figures are rates all the same. What the bare server gives
 at full speed is near what one load client can take.";
-
-/// A figure, or a dash where there is none.
-fn shown(figure: Option<f64>, decimals: usize) -> String {
-    figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.decimals$}"))
-}
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,19 +91,6 @@ impl fmt::Display for Report {
             writeln!(f)?;
         }
 
-        writeln!(f, "\nGoals")?;
-        for goal in self.goals() {
-            let verdict = match goal.met() {
-                Some(true) => "met",
-                Some(false) => "MISSED",
-                None => "not measured",
-            };
-            let bound = match goal.bound {
-                Bound::AtMost(most) => format!("at most {most}"),
-                Bound::AtLeast(least) => format!("at least {least}"),
-            };
-            writeln!(f, "      {}: {} ({bound}): {verdict}", goal.what, shown(goal.figure, 2))?;
-        }
-        Ok(())
+        write!(f, "{}", Goals(&self.goals()))
     }
 }

@@ -29,6 +29,7 @@ fn name(command: &Command) -> &'static str {
         Command::SetActiveClient(_) => "SetActiveClient",
         Command::RemoveActiveClient(_) => "RemoveActiveClient",
         Command::ChangeConfig { .. } => "ChangeConfig",
+        Command::ChangePermissions(_) => "ChangePermissions",
         Command::SetSteering { .. } => "SetSteering",
         Command::RemoveSteering { .. } => "RemoveSteering",
         Command::Enqueue { .. } => "Enqueue",
@@ -45,7 +46,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 33;
+const COMMANDS: usize = 34;
 
 /// The first event of each accepted command is the command itself, as it happened.
 #[test]
@@ -139,6 +140,14 @@ fn every_command_is_echoed_first() {
             Scene::failed(),
             Command::ChangeConfig { values: extra("mode", "auto"), replace: false },
             SessionEvent::ConfigChanged { values: extra("mode", "auto"), replace: false },
+        ),
+        (
+            Scene::failed(),
+            Command::ChangePermissions(PermissionsChange::Primary("/w".into())),
+            SessionEvent::DetailsChanged(Box::new(Details {
+                permissions: Some(Permissions { primary: Some("/w".into()), ..Permissions::default() }),
+                ..Details::default()
+            })),
         ),
     ];
     let mut seen = BTreeSet::new();
@@ -265,6 +274,7 @@ fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
         (Scene::ready(), Command::RemoveActiveClient("client".into())),
         (Scene::ready(), Command::ChangeConfig { values: extra("mode", "ask"), replace: true }),
         (Scene::ready(), Command::ChangeConfig { values: Extra::new(), replace: false }),
+        (Scene::ready(), Command::ChangePermissions(PermissionsChange::Forget)),
         (drafted(), draft_answer("q1", QUESTION, Some(draft("th")))),
         (Scene::reported([asked("q1")]), draft_answer("q1", QUESTION, None)),
         (steered(), steer("p1")),

@@ -283,7 +283,8 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
                 }
             }
         }
-        18 => match dice.below(3) {
+        18 => match dice.below(4) {
+            3 => Command::ChangePermissions(permissions_change(dice)),
             0 => Command::SetChatRead { chat: id, read: dice.chance(80) },
             1 => Command::SetChatArchived { chat: id, archived: dice.chance(50) },
             _ => Command::ChangeConfig { values: any_extra(dice).unwrap_or_default(), replace: dice.chance(50) },
@@ -562,6 +563,7 @@ fn details(dice: &mut Dice) -> Details {
         settings: dice.maybe(settings),
         commands: (0..dice.below(3)).map(|_| command(dice)).collect(),
         remembered: (0..dice.below(3)).map(|_| remembered(dice)).collect(),
+        permissions: dice.maybe(permissions),
         warnings: (0..dice.below(3)).map(|_| dice.text()).collect(),
         unsaved: dice.maybe(Dice::text),
         workspace: dice.maybe(|dice| WorkspaceDetails {
@@ -569,6 +571,36 @@ fn details(dice: &mut Dice) -> Details {
             files: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             checkpoints: dice.below(3) as u32,
         }),
+    }
+}
+
+fn permissions(dice: &mut Dice) -> Permissions {
+    Permissions {
+        allow_all: dice.chance(50),
+        approved: rules(dice),
+        denied: rules(dice),
+        directories: (0..dice.below(2)).map(|_| dice.text()).collect(),
+        primary: dice.maybe(Dice::text),
+    }
+}
+
+fn rules(dice: &mut Dice) -> Vec<PermissionRule> {
+    let rule = |dice: &mut Dice| PermissionRule { kind: permission_kind(dice), argument: dice.maybe(Dice::text) };
+    (0..dice.below(3)).map(|_| rule(dice)).collect()
+}
+
+fn permissions_change(dice: &mut Dice) -> PermissionsChange {
+    match dice.below(5) {
+        0 => PermissionsChange::Configure {
+            allow_all: dice.maybe(|dice| dice.chance(50)),
+            approved: dice.maybe(rules),
+            denied: dice.maybe(rules),
+            directories: None,
+        },
+        1 => PermissionsChange::Rules { add: rules(dice), remove: rules(dice), remove_all: dice.chance(20) },
+        2 => PermissionsChange::AddDirectory(dice.text()),
+        3 => PermissionsChange::Primary(dice.text()),
+        _ => PermissionsChange::Forget,
     }
 }
 

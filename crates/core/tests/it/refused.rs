@@ -339,6 +339,13 @@ fn a_session_without_settings_takes_none() {
 }
 
 #[test]
+fn a_session_keeps_no_more_rules_than_it_may() {
+    let change = Command::ChangePermissions(PermissionsChange::AddDirectory("x".repeat(MAX_PERMISSION_ARGUMENT + 1)));
+    let reason = "a session keeps 1000 rules and folders of up to 4096 bytes: remove some first";
+    check(vec![client_wants(Scene::ready(), change, Rejection::TooManyRules, reason)]);
+}
+
+#[test]
 fn a_client_runs_only_its_own_calls_and_only_while_they_run() {
     let mine = || Scene::reported(handed_to("client", "c1"));
     let theirs = || Scene::reported(handed_to("other", "c1"));
@@ -702,7 +709,8 @@ fn every_reason_is_said_in_its_own_words() {
             Rejection::MainChat => 21,
             Rejection::TooManyClients => 22,
             Rejection::NoConfig => 23,
-            Rejection::NotYours => 24,
+            Rejection::TooManyRules => 24,
+            Rejection::NotYours => 25,
         }
     }
     let all = [
@@ -730,9 +738,10 @@ fn every_reason_is_said_in_its_own_words() {
         Rejection::MainChat,
         Rejection::TooManyClients,
         Rejection::NoConfig,
+        Rejection::TooManyRules,
         Rejection::NotYours,
     ];
-    assert!(all.iter().map(describe).eq(0..25));
+    assert!(all.iter().map(describe).eq(0..26));
     let words: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), all.len());
 }

@@ -47,10 +47,13 @@ Examples:
   grove import ~/.copilot/session-state/0f1829d1-3b2e-44e8-a246-7896319d11be
   grove import --agent copilot ~/.copilot/session-state/*
   grove import ~/.pi/agent/sessions/*/*.jsonl
+  grove import ~/.claude/projects/*/*.jsonl opencode:ses_ vs-code:b881
 
 Takes in sessions' folders of the Copilot CLI and of Grove, and logs of pi and oh-my-pi, as sessions of the host: what was said,
-with tools and what came of them, compactions, plan, checkpoints, files and todo list. Their own files are not changed, and what
-is said here later does not go there. A session keeps its id, so it is taken in once; --new-id takes it in again. Of a damaged
+with tools and what came of them, compactions, plan, checkpoints, files and todo list. Of VS Code, Claude Code, Codex, Gemini and
+OpenCode it takes what was said, on all branches, with tools and what came of them; what subagents said to themselves is left out.
+A session is named by its file, or as for `grove show` by its tool and id. Their own files are not changed, and what is said here
+later does not go there. A session keeps its id, so it is taken in once; --new-id takes it in again. Of a damaged
 log everything that can be read is taken, and it is said what is missing.
 
 Exit codes: 0 all were taken in, 1 some were not; see `grove --help` for the others.";
@@ -124,8 +127,8 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Sessions' folders, or logs
-    #[arg(required = true, value_name = "PATH")]
+    /// Sessions' folders or files, or sessions of other tools by SOURCE:ID
+    #[arg(required = true, value_name = "SESSION")]
     pub(crate) paths: Vec<PathBuf>,
     /// The agent that goes on with them [default: that of new sessions]
     #[arg(long, value_name = "NAME")]

@@ -23,7 +23,10 @@ Examples:
 
 damaged: shown with less than what its tool once wrote. orphaned: shown here, and in no list of its own tool, which is how
 sessions seem to be lost. lost: in its tool's list, and nowhere on the disk. unknown: named like a session, and shown
-nowhere. Nothing is changed.";
+nowhere. Nothing is changed.
+
+VS Code, Claude Code, Codex (sessions with a name) and OpenCode keep lists of their sessions. The others list the files that
+there are: nothing of theirs can be lost or orphaned.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {

@@ -13,10 +13,12 @@ use grove_wire::x_grove::import::{
 };
 use serde_json::json;
 
+use super::meant::of_another_tool;
 use super::{Failure, errand, exit, say};
 use crate::cli::{Common, ImportArgs};
 use crate::connect::{Reach, id_of, new_id};
-use crate::exchange::brought::{Brought, WantedId, bring};
+use crate::exchange::brought::{Brought, WantedId, bring, bring_located};
+use crate::exchange::stores::with_source;
 use crate::show::style::harmless;
 use crate::talk::tree::AnyClient;
 
@@ -37,7 +39,7 @@ pub(crate) fn run(common: &Common, args: &ImportArgs) -> Result<(), Failure> {
         let client = AnyClient::connect(&reach, args.connect.protocol).await?;
         let mut failed = false;
         for path in &args.paths {
-            match take_in(&client, path, args).await {
+            match take_in(&client, &reach, path, args).await {
                 Ok(taken) => tell(path, &taken, args.json)?,
                 Err(failure) => {
                     failed = true;
@@ -70,9 +72,14 @@ fn tell(path: &Path, taken: &TakenIn, as_json: bool) -> Result<(), Failure> {
     Ok(say(format!("{}{turns}{title}", id_of(session)))?)
 }
 
-async fn take_in(client: &AnyClient, path: &Path, args: &ImportArgs) -> Result<TakenIn, Failure> {
+async fn take_in(client: &AnyClient, reach: &Reach, path: &Path, args: &ImportArgs) -> Result<TakenIn, Failure> {
     let id = if args.new_id { WantedId::New(new_id()?) } else { WantedId::Own };
-    let brought = bring(path, &id)?;
+    let is_name = |name: &str| with_source(name).is_some() || path.components().count() == 1;
+    let name = path.to_str().filter(|name| !path.exists() && is_name(name));
+    let brought = match name.map(|name| of_another_tool(reach, name)).transpose()?.flatten() {
+        Some(located) => bring_located(located, &id)?,
+        None => bring(path, &id)?,
+    };
     let about = BeginParams { provider: args.agent.clone(), store: args.store.clone(), ..brought.about.clone() };
     let BeginResult { import, .. } = client.ask(Method::Import(import::Method::Begin), &about).await?;
     let taken = put_all(client, import, brought).await;

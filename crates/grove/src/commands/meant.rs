@@ -14,7 +14,7 @@ use super::{Failure, inspect};
 use crate::cli::Protocol;
 use crate::connect::{Reach, id_of};
 use crate::exchange::opened::{GROVE, LOG, Opened, header};
-use crate::exchange::stores::{AtPath, NameError, Stores, at_path, with_source};
+use crate::exchange::stores::{AtPath, Catalogued, NameError, at_path, with_source};
 use crate::talk::tree::{AnyClient, Tree};
 
 /// How many entries are fetched at once.
@@ -55,7 +55,7 @@ pub(crate) async fn find(reach: &Reach, wanted: &str, protocol: Protocol) -> Res
     }
     if let Some((source, id)) = with_source(wanted) {
         let none = || Failure::NotFound(format!("{source} has no session {id:?} on this machine"));
-        return Ok(Meant::Elsewhere(Box::new(elsewhere(Some(source), id)?.ok_or_else(none)?)));
+        return Ok(Meant::Elsewhere(Box::new(elsewhere(reach, Some(source), id)?.ok_or_else(none)?)));
     }
     let failure = match Tree::of_session(reach, wanted, protocol).await {
         Ok(session) => return Ok(Meant::OfHost(session)),
@@ -65,14 +65,31 @@ pub(crate) async fn find(reach: &Reach, wanted: &str, protocol: Protocol) -> Res
         Err(failure @ (Failure::NotFound(_) | Failure::NoHost(_))) => failure,
         Err(failure) => return Err(failure),
     };
-    Ok(Meant::Elsewhere(Box::new(elsewhere(None, wanted)?.ok_or(failure)?)))
+    Ok(Meant::Elsewhere(Box::new(elsewhere(reach, None, wanted)?.ok_or(failure)?)))
 }
 
-fn elsewhere(source: Option<Source>, wanted: &str) -> Result<Option<Located>, Failure> {
-    Stores::of_this_machine().named(source, wanted).map_err(|error| match error {
+/// A session of another tool that is called so, by `source:id` or by an id or the beginning of one.
+pub(crate) fn of_another_tool(reach: &Reach, wanted: &str) -> Result<Option<Located>, Failure> {
+    match with_source(wanted) {
+        Some((source, id)) => elsewhere(reach, Some(source), id),
+        None => elsewhere(reach, None, wanted),
+    }
+}
+
+/// A session of another tool. The catalog knows them all; only where it does not answer is every store looked into.
+fn elsewhere(reach: &Reach, source: Option<Source>, wanted: &str) -> Result<Option<Located>, Failure> {
+    let told = |error: NameError| match error {
         NameError::Several { .. } => Failure::NotFound(error.to_string()),
         error => error.into(),
-    })
+    };
+    let stores = reach.stores();
+    let why = match stores.catalogued(source, wanted).map_err(told)? {
+        Catalogued::Session(located) => return Ok(Some(*located)),
+        Catalogued::Unknown => format!("the catalog does not know {wanted:?}"),
+        Catalogued::NoCatalog => "there is no catalog yet (`grove history scan` makes one)".to_owned(),
+    };
+    anstream::eprintln!("{why}: looking into every tool's store");
+    stores.named(source, wanted).map_err(told)
 }
 
 /// Whether sessions of the host begin so: then too little was said, and no other session is meant.

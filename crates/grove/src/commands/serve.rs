@@ -26,6 +26,7 @@ use crate::hooks;
 use crate::page::page;
 use crate::settings::{Settings, Source};
 use crate::stores;
+use crate::trust::TrustedFolders;
 
 /// The variable that keeps temporary files when it is `true`.
 const KEEP_TEMP_FILES: &str = "GROVE_KEEP_TEMP_FILES";
@@ -76,6 +77,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     backends.sweep(&running_chats(recovered.state())).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
+    host.set_trust(Arc::new(TrustedFolders::of(folder.path())));
     show_history(&host, &folder, settings);
     let access = Access::loopback(token.clone(), address);
     let serving = server::serve_with_page(host.clone(), access, page(), Box::new(listener));

@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 
 use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp};
 use grove_fs::workspace::{Field, Manifest, Value};
-use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of};
+use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of, source_of};
 use grove_wire::ahp::time;
 use grove_wire::x_grove::import::BeginParams;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::folder::{FileBeside, beside};
 use super::foreign_log::{ForeignLog, LeftOut, WriteError, Written};
+use super::log_lines::{self, LinesError};
+use super::opened::Opened;
 
 const LOG: &str = "events.jsonl";
 /// How much of a file is looked at to find out what it is.
@@ -42,7 +45,8 @@ pub(crate) enum BringError {
     #[error("{}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
     #[error(
-        "{} is no session: name a session's folder of the Copilot CLI or of Grove (with {LOG} in it), or a log of pi or oh-my-pi",
+        "{} is no session: name a session's folder of the Copilot CLI or of Grove (with {LOG} in it), a session's file of another tool, \
+         or a session by its tool and id (opencode:ses_…)",
         .0.display()
     )]
     NotASession(PathBuf),
@@ -63,10 +67,12 @@ pub(crate) enum WantedId {
 }
 
 /// What a path is.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Found {
     /// A log of the Copilot CLI.
     CopilotCli(PathBuf),
+    /// A session of a tool of which nothing but what was said is taken.
+    Foreign(Box<Located>),
     /// A log in Grove's form, or that of a program which has the same.
     Log(PathBuf),
 }
@@ -75,7 +81,17 @@ pub(super) enum Found {
 pub(crate) fn bring(path: &Path, id: &WantedId) -> Result<Brought, BringError> {
     match find(path)? {
         Found::CopilotCli(log) => of_copilot_cli(&log, id),
+        Found::Foreign(located) => of_foreign(*located, id),
         Found::Log(log) => of_log(&log, id),
+    }
+}
+
+/// Makes a session of one that another tool keeps.
+pub(crate) fn bring_located(located: Located, id: &WantedId) -> Result<Brought, BringError> {
+    match located.source {
+        // What lies beside them, and how they branch, their own files say.
+        Source::CopilotCli | Source::Pi => bring(&located.path, id),
+        Source::VsCode | Source::Claude | Source::Codex | Source::Gemini | Source::OpenCode => of_foreign(located, id),
     }
 }
 
@@ -85,6 +101,9 @@ pub(super) fn find(path: &Path) -> Result<Found, BringError> {
     let log = if is_folder { path.join(LOG) } else { path.to_owned() };
     if !log.is_file() {
         return Err(BringError::NotASession(path.to_owned()));
+    }
+    if let Some(source) = source_of(&log)? {
+        return Ok(Found::Foreign(Box::new(Located::of_file(source, &log)?)));
     }
     let mut first = Vec::new();
     let file = File::open(&log).map_err(io)?;
@@ -134,7 +153,7 @@ fn of_copilot_cli(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
     if turns == 0 && read.damage.marks.contains(&Mark::Empty) {
         return Err(BringError::Empty(log.to_owned()));
     }
-    let mut warnings = told(&read.damage);
+    let mut warnings = told(&read.damage, LOG);
     warnings.extend(left_out_words(left_out));
     let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
     let about = BeginParams {
@@ -146,6 +165,42 @@ fn of_copilot_cli(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
         ..BeginParams::default()
     };
     complete(about, out, log, Some(turns), warnings)
+}
+
+/// What was said in a session of another tool, as far as its normal form tells it, and where it comes from.
+fn of_foreign(located: Located, id: &WantedId) -> Result<Brought, BringError> {
+    let path = located.path.clone();
+    let opened = Opened::of_located(located)?;
+    let read = opened.session();
+    if read.turns == 0 {
+        return Err(BringError::Empty(path));
+    }
+    let id = chosen(id, &read.source_id);
+    let out = temporary(&path)?;
+    let origin = json!({"infoType": "import", "message": format!("taken over from {}", opened.source()),
+        "source": opened.source(), "sourceId": read.source_id, "path": path});
+    let header = Session { id: id.clone(), ..opened.header() };
+    let written = log_lines::write_foreign(&opened, &header, Some(&origin), BufWriter::new(&out));
+    let left_out = written.map_err(|error| match error {
+        LinesError::History(error) => BringError::from(error),
+        LinesError::Write(error) => error.into(),
+    })?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut warnings = told(&read.damage, &name);
+    warnings.extend(left_out);
+    let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
+    let about = BeginParams {
+        id: Some(id.to_string()),
+        title: read.title.as_ref().map(|title| title.chars().take(LONGEST_TITLE).collect()),
+        working_directory: folder.and_then(|folder| working_directory(&folder)),
+        created_at: read.created_at.map(|at| at.0),
+        modified_at: read.modified_at.map(|at| at.0),
+        ..BeginParams::default()
+    };
+    let mut log = out;
+    log.seek(SeekFrom::Start(0)).map_err(|error| BringError::Io { path, error })?;
+    let turns = usize::try_from(read.turns).ok();
+    Ok(Brought { about, log, manifest: None, files: Vec::new(), turns, warnings })
 }
 
 fn of_log(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
@@ -272,27 +327,27 @@ fn working_directory(folder: &str) -> Option<String> {
     grove_work::local_path(folder).ok().map(|path| grove_work::file_uri(&path))
 }
 
-/// What is wrong with a session, in words.
-fn told(damage: &Damage) -> Vec<String> {
+/// What is wrong with a session's file, in words.
+fn told(damage: &Damage, name: &str) -> Vec<String> {
     let mut words: Vec<String> = damage
         .places
         .iter()
         .map(|place| {
             let line = place.line.map_or_else(|| format!("byte {}", place.offset), |line| format!("line {line}"));
-            format!("{LOG}, {line}: {}; it is left out", place.what)
+            format!("{name}, {line}: {}; it is left out", place.what)
         })
         .collect();
     let untold = damage.count.saturating_sub(damage.places.len() as u64);
     if untold > 0 {
-        words.push(format!("{LOG}: {untold} more places cannot be read"));
+        words.push(format!("{name}: {untold} more places cannot be read"));
     }
     let marks = damage.marks.iter().filter_map(|mark| match mark {
-        Mark::TornTail if damage.places.is_empty() => Some(format!("{LOG} ends in the middle of something")),
-        Mark::MissingStart => Some(format!("{LOG} lacks its beginning: what came after it is taken")),
+        Mark::TornTail if damage.places.is_empty() => Some(format!("{name} ends in the middle of something")),
+        Mark::MissingStart => Some(format!("{name} lacks its beginning: what came after it is taken")),
         Mark::NewerVersion { version } => {
-            Some(format!("{LOG} is of version {version}, which is newer than what is known here"))
+            Some(format!("{name} is of version {version}, which is newer than what is known here"))
         }
-        Mark::TooLarge if damage.places.is_empty() => Some(format!("{LOG}: something too large is left out")),
+        Mark::TooLarge if damage.places.is_empty() => Some(format!("{name}: something too large is left out")),
         Mark::TornTail | Mark::Damaged | Mark::FromOlderFile | Mark::Empty | Mark::TooLarge => None,
     });
     words.extend(marks);

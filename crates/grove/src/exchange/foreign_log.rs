@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use grove_core::{ModelId, ProviderId, Session, SessionId, Timestamp, Turn};
-use grove_history::{ForeignPart, ForeignTurn, Notice, core_turn};
+use grove_history::{Follows, ForeignPart, ForeignTurn, Notice, core_turn};
 use grove_tree::entries::{self, Compaction, Origin as Asker, Stamp};
 use grove_tree::turns::{Origin, header_line, turn_lines};
 use grove_tree::{AppendError, Index, Indexer, LogError};
@@ -38,7 +38,10 @@ pub(super) struct ForeignLog<W> {
     /// The model of the last turn.
     model: Option<ModelId>,
     made: u32,
-    turns: usize,
+    /// Where the next entry hangs.
+    leaf: Option<String>,
+    /// The last entry of each turn: a later one may go on from any of them.
+    ends: Vec<Option<String>>,
     left_out: LeftOut,
 }
 
@@ -94,7 +97,8 @@ impl<W: Write> ForeignLog<W> {
             last: session.created_at,
             model: None,
             made: 0,
-            turns: 0,
+            leaf: None,
+            ends: Vec::new(),
             left_out: LeftOut::default(),
         })
     }
@@ -106,6 +110,15 @@ impl<W: Write> ForeignLog<W> {
         foreign.rounds.clear();
         let (parts, asides) = parted(std::mem::take(&mut foreign.parts));
         foreign.parts = parts;
+        match foreign.follows {
+            Follows::Previous => {}
+            Follows::Turn(turn) => {
+                let end = usize::try_from(turn).ok().and_then(|turn| self.ends.get(turn));
+                // One that is not there yet says nothing.
+                self.leaf = end.cloned().unwrap_or(self.leaf.take());
+            }
+            Follows::Nothing => self.leaf = None,
+        }
         let converted = core_turn(&foreign, self.last);
         self.left_out.chats += converted.chats.len();
         self.write_model(converted.turn.message.model.clone())?;
@@ -118,19 +131,27 @@ impl<W: Write> ForeignLog<W> {
         for aside in asides {
             self.write_aside(aside, first.as_deref())?;
         }
+        self.ends.push(self.leaf.clone());
         Ok(())
+    }
+
+    /// Notes something of the session.
+    pub(super) fn note(&mut self, data: &Value) -> Result<(), WriteError> {
+        let (id, leaf) = (self.new_id(), self.leaf.clone());
+        let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
+        self.line(&entries::info(stamp, data))
     }
 
     /// Names the session.
     pub(super) fn name(&mut self, name: &str) -> Result<(), WriteError> {
-        let (id, leaf) = (self.new_id(), self.leaf());
+        let (id, leaf) = (self.new_id(), self.leaf.clone());
         let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
         self.line(&entries::session_info(stamp, name))
     }
 
     pub(super) fn finish(mut self) -> Result<Written, WriteError> {
         self.out.flush()?;
-        Ok(Written { turns: self.turns, left_out: self.left_out })
+        Ok(Written { turns: self.ends.len(), left_out: self.left_out })
     }
 
     /// Tells that the conversation goes on with another model.
@@ -140,7 +161,7 @@ impl<W: Write> ForeignLog<W> {
         if before.is_none_or(|before| before == model) {
             return Ok(());
         }
-        let (id, leaf) = (self.new_id(), self.leaf());
+        let (id, leaf) = (self.new_id(), self.leaf.clone());
         let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
         self.line(&entries::model_change(stamp, self.provider.as_str(), model.as_str()))
     }
@@ -149,17 +170,16 @@ impl<W: Write> ForeignLog<W> {
         let model: Option<&ModelId> = turn.message.model.as_ref();
         let (session, provider) = (self.session.clone(), self.provider.clone());
         let origin = Origin { session: &session, provider: &provider, model, spent: None, seen_end: None };
-        let lines = turn_lines(turn, origin, self.leaf().as_deref(), &|id| self.index.find(id).is_some());
+        let lines = turn_lines(turn, origin, self.leaf.as_deref(), &|id| self.index.find(id).is_some());
         for line in lines.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             self.line(line)?;
         }
         self.last = self.last.max(turn.ended_at);
-        self.turns += 1;
         Ok(())
     }
 
     fn write_aside(&mut self, aside: Aside, first: Option<&str>) -> Result<(), WriteError> {
-        let (id, leaf) = (self.new_id(), self.leaf());
+        let (id, leaf) = (self.new_id(), self.leaf.clone());
         let stamp = Stamp { id: &id, parent: leaf.as_deref(), at: self.last };
         let line = match aside {
             Aside::Compaction { summary, tokens, details, place } => {
@@ -191,11 +211,8 @@ impl<W: Write> ForeignLog<W> {
         self.out.write_all(line)?;
         self.out.write_all(b"\n")?;
         self.index.append(line)?;
+        self.leaf = self.index.leaf().map(|leaf| self.index.id(leaf).into_owned());
         Ok(())
-    }
-
-    fn leaf(&self) -> Option<String> {
-        self.index.leaf().map(|leaf| self.index.id(leaf).into_owned())
     }
 
     fn new_id(&mut self) -> String {

@@ -1,11 +1,13 @@
 //! A session as a log of Grove's, which is also the form of pi's sessions.
 //!
 //! One that is a log stays as it is, branches and all. Of another tool's session the turns are written as Grove writes its
-//! own.
+//! own, each behind the one that it goes on from.
 
 use std::io::Write;
 
+use grove_core::Session;
 use grove_history::{HistoryError, Mark};
+use serde_json::Value;
 
 use super::foreign_log::{ForeignLog, WriteError};
 use super::opened::Opened;
@@ -25,7 +27,20 @@ pub(crate) fn write(opened: &Opened, mut out: impl Write) -> Result<Vec<String>,
         out.write_all(log.bytes()).and_then(|()| out.flush()).map_err(WriteError::from)?;
         return Ok(Vec::new());
     }
-    let mut log = ForeignLog::begin(out, &opened.header())?;
+    write_foreign(opened, &opened.header(), None, out)
+}
+
+/// Writes what was said in a session as a log of its own. `origin` says where it comes from.
+pub(super) fn write_foreign(
+    opened: &Opened,
+    header: &Session,
+    origin: Option<&Value>,
+    out: impl Write,
+) -> Result<Vec<String>, LinesError> {
+    let mut log = ForeignLog::begin(out, header)?;
+    if let Some(origin) = origin {
+        log.note(origin)?;
+    }
     opened.each(&mut |turn| Ok::<(), LinesError>(log.turn(turn)?))?;
     if let Some(title) = &opened.session().title {
         log.name(title)?;

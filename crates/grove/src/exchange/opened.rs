@@ -33,6 +33,7 @@ enum Content {
 impl Opened {
     /// A session of another tool.
     pub(crate) fn of_located(located: Located) -> Result<Self, HistoryError> {
+        let located = located.at_hand()?;
         let reading = reader_of(located.source).read(&located, None, &mut |_| {})?;
         Ok(Self { source: located.source.name(), session: reading.session, content: Content::Foreign(located) })
     }
@@ -51,6 +52,11 @@ impl Opened {
 
     pub(crate) fn heading(&self) -> Heading<'_> {
         Heading { source: self.source, session: &self.session }
+    }
+
+    /// Whose session it is.
+    pub(crate) fn source(&self) -> &'static str {
+        self.source
     }
 
     pub(crate) fn session(&self) -> &ForeignSession {

@@ -1,15 +1,14 @@
 //! Sessions of other tools on this machine, by what people call them. They are only looked at.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use grove_history::{Environment, Hints, HistoryError, Located, Platform, Source, locations, reader_of, readers};
+use grove_history::catalog::{Catalog, Entry};
+use grove_history::{Hints, HistoryError, Located, Root, Source, reader_of, readers};
 
 use super::brought::{self, BringError};
 
-/// How much of a file is looked at to find out what it is.
-const LOOKED_AT: u64 = 1 << 20;
 /// The shortest name by which other names of sessions are looked for: that opens every one of them.
 const SHORTEST_ALIAS: usize = 12;
 
@@ -27,11 +26,6 @@ pub(crate) enum AtPath {
 pub(crate) enum NameError {
     #[error("{wanted:?} may mean several sessions of other tools ({found}): say more of it, or name the file")]
     Several { wanted: String, found: String },
-    #[error(
-        "{} is no session: name a file of VS Code's chat sessions, a session's folder of the Copilot CLI or of Grove, or a log of pi or oh-my-pi",
-        .0.display()
-    )]
-    NotASession(PathBuf),
     #[error(transparent)]
     Bring(#[from] BringError),
     #[error(transparent)]
@@ -40,29 +34,44 @@ pub(crate) enum NameError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Where the tools of this machine keep their sessions.
+/// Where the tools of this machine keep their sessions, and the catalog of them.
 #[derive(Debug)]
 pub(crate) struct Stores {
-    platform: Platform,
-    environment: Environment,
+    roots: Vec<Root>,
+    catalog: Option<PathBuf>,
+}
+
+/// What the catalog says to a name.
+#[derive(Debug)]
+pub(crate) enum Catalogued {
+    Session(Box<Located>),
+    Unknown,
+    /// There is none, or none that can be asked.
+    NoCatalog,
 }
 
 impl Stores {
-    pub(crate) fn of_this_machine() -> Self {
-        let home = etcetera::home_dir().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
-        let environment = Environment::of(home, |name| std::env::var(name).ok());
-        Self { platform: Platform::current(), environment }
+    pub(crate) fn new(roots: Vec<Root>, catalog: Option<PathBuf>) -> Self {
+        Self { roots, catalog }
     }
 
-    /// The session that somebody means by an id, the beginning of one, or another name that its tool has for it.
-    ///
-    /// Everything that looks for a session of another tool comes through here: a catalog answers the same without looking
-    /// at each folder.
+    /// The session that somebody means by the catalog's name of it, an id, the beginning of one, or another name that its
+    /// tool has for it, as the catalog knows it.
+    pub(crate) fn catalogued(&self, source: Option<Source>, wanted: &str) -> Result<Catalogued, NameError> {
+        let catalog = self.catalog.as_deref().filter(|path| path.is_file()).map(Catalog::look);
+        let Some(Ok(catalog)) = catalog else { return Ok(Catalogued::NoCatalog) };
+        let Ok(meant) = catalog.meant(source, wanted) else { return Ok(Catalogued::NoCatalog) };
+        // What went away since the last scan is not meant.
+        let there: Vec<Located> = meant.iter().filter(|entry| entry.path.exists()).map(Entry::located).collect();
+        let found = one_of(&there.iter().collect::<Vec<_>>(), wanted)?;
+        Ok(found.map_or(Catalogued::Unknown, |located| Catalogued::Session(Box::new(located))))
+    }
+
+    /// The same by looking into every store, which takes its time.
     pub(crate) fn named(&self, source: Option<Source>, wanted: &str) -> Result<Option<Located>, NameError> {
-        let roots = locations(self.platform, &self.environment).into_iter();
-        let roots = roots.filter(|root| source.is_none_or(|source| source == root.source));
+        let roots = self.roots.iter().filter(|root| source.is_none_or(|source| source == root.source));
         let all: Vec<Located> =
-            roots.flat_map(|root| reader_of(root.source).find(&root, Hints::Read).sessions).collect();
+            roots.flat_map(|root| reader_of(root.source).find(root, Hints::Read).sessions).collect();
         let exact: Vec<&Located> = all.iter().filter(|located| located.id == wanted).collect();
         if !exact.is_empty() {
             return one_of(&exact, wanted);
@@ -81,6 +90,8 @@ impl Stores {
 /// The source and the id of a name that says both.
 pub(crate) fn with_source(wanted: &str) -> Option<(Source, &str)> {
     let (name, id) = wanted.split_once(':')?;
+    // Lists have it as a URI.
+    let id = id.strip_prefix('/').unwrap_or(id);
     let source = readers().iter().map(|reader| reader.source()).find(|source| source.name() == name)?;
     Some((source, id))
 }
@@ -88,7 +99,8 @@ pub(crate) fn with_source(wanted: &str) -> Option<(Source, &str)> {
 /// What a path is. Words that no file is called by are no path.
 pub(crate) fn at_path(wanted: &str) -> Option<Result<AtPath, NameError>> {
     let path = Path::new(wanted);
-    let has_extension = path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl");
+    let has_extension =
+        path.extension().is_some_and(|extension| ["json", "jsonl", "zst"].iter().any(|it| extension == *it));
     match fs::metadata(path) {
         Ok(_) if has_extension || wanted.contains(std::path::is_separator) => Some(look(path)),
         // Nothing else is called so.
@@ -100,32 +112,10 @@ pub(crate) fn at_path(wanted: &str) -> Option<Result<AtPath, NameError>> {
 }
 
 fn look(path: &Path) -> Result<AtPath, NameError> {
-    let located = |source, path: &Path| Ok(AtPath::Session(Box::new(Located::of_file(source, path)?)));
-    match brought::find(path) {
-        Ok(brought::Found::CopilotCli(log)) => located(Source::CopilotCli, &log),
-        Ok(brought::Found::Log(log)) => Ok(AtPath::Log(log)),
-        Err(BringError::NotASession(_)) => match is_vs_code(path) {
-            Ok(true) => located(Source::VsCode, path),
-            Ok(false) => Err(NameError::NotASession(path.to_owned())),
-            Err(error) => Err(NameError::Io { path: path.to_owned(), error }),
-        },
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether a file begins as VS Code's sessions do: with an object that has requests, or with a line of a mutation log.
-fn is_vs_code(path: &Path) -> io::Result<bool> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let mut begin = Vec::new();
-    File::open(path)?.take(LOOKED_AT).read_to_end(&mut begin)?;
-    let begin = String::from_utf8_lossy(&begin);
-    let begin = begin.trim_start();
-    Ok(match path.extension().and_then(|extension| extension.to_str()) {
-        Some("json") => begin.starts_with('{') && begin.contains("\"requests\""),
-        Some("jsonl") => begin.starts_with("{\"kind\":"),
-        _ => false,
+    Ok(match brought::find(path)? {
+        brought::Found::CopilotCli(log) => AtPath::Session(Box::new(Located::of_file(Source::CopilotCli, &log)?)),
+        brought::Found::Foreign(located) => AtPath::Session(located),
+        brought::Found::Log(log) => AtPath::Log(log),
     })
 }
 

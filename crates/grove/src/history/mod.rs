@@ -2,10 +2,11 @@
 //! is told of it.
 
 mod configured;
+mod opened;
 mod shown;
 mod stores;
 mod watching;
 
 pub(crate) use configured::{ConfiguredHistory, read};
-pub(crate) use stores::{DATABASE, ForeignStores, roots};
+pub(crate) use stores::{DATABASE, ForeignStores, possible_roots, roots};
 pub(crate) use watching::keep_up;

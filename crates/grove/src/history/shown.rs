@@ -1,12 +1,9 @@
 //! A session of another tool, as the host shows it.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
-use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, StoreName, Timestamp, Turn};
+use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, StoreName};
+use grove_history::SessionState;
 use grove_history::catalog::Entry;
-use grove_history::{HistoryError, SessionState, core_turn, reader_of};
-use grove_host::history::{Row, Window};
+use grove_host::history::Row;
 use grove_wire::x_grove::history::About;
 
 /// What a list shows of a session.
@@ -44,33 +41,6 @@ pub(super) fn session(entry: &Entry) -> Session {
     session
 }
 
-/// The session with a window of its turns. No more of them is held than the window has.
-pub(super) fn open(entry: &Entry, window: &Window) -> Result<Session, HistoryError> {
-    let mut turns: VecDeque<Arc<Turn>> = VecDeque::new();
-    let mut older = false;
-    let mut is_past = false;
-    let mut at = entry.session.created_at.unwrap_or(Timestamp(0));
-    reader_of(entry.source()).read(&entry.located(), None, &mut |foreign| {
-        is_past |= window.before.as_ref().is_some_and(|before| before.as_str() == foreign.id);
-        if is_past {
-            return;
-        }
-        let turn = core_turn(&foreign, at).turn;
-        at = turn.ended_at;
-        turns.push_back(Arc::new(turn));
-        if turns.len() > window.turns {
-            turns.pop_front();
-            older = true;
-        }
-    })?;
-    let mut session = session(entry);
-    if let Some(chat) = session.chats.first_mut() {
-        chat.turns = turns.into();
-        chat.has_older_turns = older;
-    }
-    Ok(session)
-}
-
 fn about(entry: &Entry) -> About {
     let session = &entry.session;
     let state = match session.state {
@@ -90,6 +60,7 @@ fn about(entry: &Entry) -> About {
         repository: entry.repository.clone(),
         branch: session.workspace.branch.clone(),
         turns: session.turns,
+        turns_completed: session.turns_completed,
         tools: session.tools.clone(),
         models: session.models.clone(),
         input_tokens: session.usage.input_tokens,

@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use async_trait::async_trait;
-use grove_core::{Session, SessionId};
+use grove_core::SessionId;
 use grove_history::catalog::{Catalog, CatalogError, Cursor, Filter, Keep, Progress, Scan};
 use grove_history::{Environment, Platform, Root, locations};
-use grove_host::history::{self, History, Query, Row, Unavailable, Window};
+use grove_host::history::{self, History, Look, OpenError, Opened, Query, Row, Unavailable};
 use grove_host::{Clock, SystemClock};
 use grove_wire::x_grove::history::{ScanReport, ScanResult};
+use tokio::sync::Semaphore;
 
-use super::ConfiguredHistory;
-use super::shown;
+use super::{ConfiguredHistory, opened, shown};
 use crate::settings::{Settings, environment};
 
 /// The catalog, in the data folder.
@@ -23,12 +23,17 @@ pub(crate) const DATABASE: &str = "history.db";
 /// Copies of what tools were about to delete, in the data folder.
 const KEPT: &str = "history";
 
-/// The folders in which sessions of other tools may lie.
+/// How many sessions are read at once for those who look at them; the next ones wait. Some formats are held in memory whole.
+const MOST_READINGS: usize = 4;
+
+/// The folders in which sessions of other tools are looked for.
 pub(crate) fn roots(settings: &Settings) -> Vec<Root> {
+    if settings.history.value.enabled { possible_roots(settings) } else { Vec::new() }
+}
+
+/// The folders in which sessions of other tools may lie, whether anybody looks for them or not.
+pub(crate) fn possible_roots(settings: &Settings) -> Vec<Root> {
     let configured = &settings.history.value;
-    if !configured.enabled {
-        return Vec::new();
-    }
     let variables = environment();
     let mut roots = locations(Platform::current(), &own(&variables));
     for home in &configured.roots {
@@ -58,6 +63,7 @@ struct Inner {
     keeps: bool,
     copies: PathBuf,
     state: Mutex<State>,
+    readings: Arc<Semaphore>,
 }
 
 /// How far looking at them is.
@@ -74,7 +80,8 @@ impl ForeignStores {
         let catalog = Catalog::open(&data_dir.join(DATABASE)).context("the catalog of other tools' sessions")?;
         let ConfiguredHistory { keep, .. } = settings.history.value;
         let (roots, copies) = (roots(settings), data_dir.join(KEPT));
-        Ok(Self(Arc::new(Inner { catalog, roots, keeps: keep, copies, state: Mutex::default() })))
+        let readings = Arc::new(Semaphore::new(MOST_READINGS));
+        Ok(Self(Arc::new(Inner { catalog, roots, keeps: keep, copies, state: Mutex::default(), readings })))
     }
 
     pub(super) fn roots(&self) -> &[Root] {
@@ -185,13 +192,18 @@ impl History for ForeignStores {
         .await
     }
 
-    async fn open(&self, id: &SessionId, window: Window) -> Result<Option<Session>, Unavailable> {
+    async fn open(&self, id: &SessionId, look: Look) -> Result<Option<Opened>, OpenError> {
+        let permit = self.0.readings.clone().acquire_owned().await;
+        let permit = permit.map_err(|error| Unavailable(error.to_string()))?;
         let id = id.clone();
-        self.ask(move |inner| {
+        let opened = self.ask(move |inner| {
             let Some(entry) = inner.catalog.named(id.as_str()).map_err(unavailable)? else { return Ok(None) };
-            shown::open(&entry, &window).map(Some).map_err(|error| Unavailable(error.to_string()))
-        })
-        .await
+            let opened = opened::open(&entry, &look, || inner.catalog.ending(&entry).unwrap_or_default());
+            // Whoever wanted it may be gone, and it is read to its end all the same.
+            drop(permit);
+            Ok(Some(opened))
+        });
+        opened.await?.transpose()
     }
 
     fn scan(&self, scan: history::Scan) -> ScanResult {

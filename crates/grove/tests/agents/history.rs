@@ -1,12 +1,15 @@
 //! What real agents leave on the disk is read as what was said.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
 use grove_history::{Environment, Hints, Platform, Source, TurnOutcome, locations, read_whole, reader_of};
-use grove_testkit::model::{FakeModel, Script, Step, Turn};
+use grove_testkit::model::{FakeModel, MODEL, Script, Step, Turn};
+use serde_json::{Value, json};
 
-use crate::peer::Peer;
-use crate::support::Place;
+use crate::peer::{Peer, installed};
+use crate::support::{Place, Ran};
 
 fn script() -> Script {
     Script::new([Turn::told(
@@ -71,4 +74,73 @@ async fn a_session_of_the_real_copilot_cli_is_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_the_real_opencode_is_read() {
     what_an_agent_stored_is_read(Peer::OpenCode, Source::OpenCode).await;
+}
+
+/// Has the real pi answer a prompt, in front of the model.
+fn ask_pi(program: &Path, place: &Place, args: &[&str]) -> String {
+    let mut command = Command::new(program);
+    command.env_clear().env("HOME", place.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("PI_OFFLINE", "1").current_dir(place.path("work")).stdin(std::process::Stdio::null());
+    let ran = command.args(["-p", "--provider", "fake", "--model", MODEL]).args(args).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_the_real_pi_is_listed_and_shown_and_pi_goes_on_with_its_export() {
+    let Some(program) = installed("pi") else { return };
+    let place = Place::new();
+    let model = FakeModel::start(Script::new([
+        Turn::told("go on", [vec![Step::say("I went on.")]]),
+        Turn::told(
+            "run the command",
+            [vec![Step::say("I will run it."), Step::shell("echo grove-was-here")], vec![Step::say("It has run.")]],
+        ),
+    ]))
+    .await;
+    let models = json!([{"id": MODEL, "contextWindow": 100_000, "maxTokens": 4_096, "input": ["text"]}]);
+    let provider =
+        json!({"baseUrl": format!("{}/v1", model.url()), "api": "openai-completions", "apiKey": "x", "models": models});
+    place.write("home/.pi/agent/models.json", json!({"providers": {"fake": provider}}).to_string());
+    place.write("work/README.md", "# A folder to work in\n");
+    let work = move || {
+        let said = ask_pi(&program, &place, &["run the command"]);
+        assert!(said.contains("It has run."), "{said}");
+
+        let json_of = |ran: Ran| -> Value {
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            serde_json::from_str(&ran.stdout).unwrap()
+        };
+        let host = place.serve(&[]);
+        let listed = json_of(place.run(&["ls", "--all", "--source", "pi", "--json"]));
+        let [session] = listed["sessions"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+        assert_eq!((&session["turns"], &session["state"]), (&json!(1), &json!("complete")), "{listed}");
+        assert_eq!((&session["models"], &session["tools"]), (&json!([MODEL]), &json!(["bash"])), "{listed}");
+        assert_eq!(session["workingDirectory"], json!(place.path("work")), "{listed}");
+        let id = session["sourceId"].as_str().unwrap();
+        let shown = json_of(place.run(&["show", id, "--json"]));
+        let turn = &shown["turns"][0];
+        assert_eq!(turn["message"]["text"], "run the command", "{shown}");
+        let parts = turn["parts"].as_array().unwrap();
+        let call = parts.iter().find_map(|part| part.get("toolCall")).unwrap();
+        assert_eq!(call["input"]["command"]["command"], "echo grove-was-here", "{call}");
+        assert!(call["output"]["text"].as_str().unwrap().contains("grove-was-here"), "{call}");
+        assert_eq!(parts.last().unwrap()["text"], "It has run.", "{turn}");
+        assert_eq!(place.run(&["doctor"]).code, Some(0));
+
+        // What Grove writes for pi, pi goes on with.
+        let exported = json_of(place.run(&["export", id, "--format", "pi", "--out", "exported", "--json"]));
+        let file = exported["path"].as_str().unwrap();
+        let said = ask_pi(&program, &place, &["--session", file, "go on"]);
+        assert!(said.contains("I went on."), "{said}");
+        let again = json_of(place.run(&["show", file, "--json"]));
+        let texts: Vec<&Value> =
+            again["turns"].as_array().unwrap().iter().map(|turn| &turn["message"]["text"]).collect();
+        assert_eq!(texts, ["run the command", "go on"]);
+        host.stop();
+    };
+    tokio::task::spawn_blocking(work).await.unwrap();
+    let asked = model.requests();
+    let last = asked.last().unwrap();
+    assert!(last.body.to_string().contains("It has run."), "pi told the model what was in the export");
 }

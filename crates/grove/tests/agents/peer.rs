@@ -15,6 +15,18 @@ pub(crate) enum Peer {
     Copilot,
 }
 
+/// A program that these tests are run with; `None`, said aloud, where they are not wanted.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let Some(peers) = std::env::var_os("GROVE_PEERS") else {
+        eprintln!("skipped: GROVE_PEERS is not set (`make test-agents` sets it)");
+        return None;
+    };
+    let program = PathBuf::from(peers).join("node_modules/.bin").join(name);
+    assert!(program.exists(), "{} is not there: run `make test-agents`", program.display());
+    Some(program)
+}
+
 impl Peer {
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -33,20 +45,12 @@ impl Peer {
     }
 
     /// Where it is installed; `None`, said aloud, where these tests are not wanted.
-    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
     pub(crate) fn program(self) -> Option<PathBuf> {
-        let Some(peers) = std::env::var_os("GROVE_PEERS") else {
-            eprintln!("skipped: GROVE_PEERS is not set (`make test-agents` sets it)");
-            return None;
-        };
-        let name = match self {
+        installed(match self {
             Peer::OpenCode => "opencode",
             Peer::Codex => "codex-acp",
             Peer::Copilot => "copilot",
-        };
-        let program = PathBuf::from(peers).join("node_modules/.bin").join(name);
-        assert!(program.exists(), "{} is not there: run `make test-agents`", program.display());
-        Some(program)
+        })
     }
 
     /// Writes what the agent wants to find, and Grove's configuration with it.

@@ -149,3 +149,107 @@ fn a_log_of_pi_is_taken_in_and_goes_on() {
     assert_eq!((texts.len(), texts[1].as_str(), texts[3].as_str()), (4, "1", "2"), "{texts:?}");
     host.stop();
 }
+
+/// A session of each tool whose own form is not Grove's, where these keep them: how each is named, and what becomes of it.
+fn of_other_tools(place: &Place) -> Vec<(String, String)> {
+    let lines = |values: &[Value]| values.iter().map(|value| format!("{value}\n")).collect::<String>();
+    let claude = |id: &str, parent: Option<&str>, role: &str, text: &str| {
+        json!({"type": role, "uuid": id, "parentUuid": parent, "sessionId": "claude-1", "cwd": "/w", "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"id": format!("m-{id}"), "role": role, "content": [{"type": "text", "text": text}]}})
+    };
+    // The second question was put in other words.
+    let talk = lines(&[
+        claude("u1", None, "user", "hello"),
+        claude("a1", Some("u1"), "assistant", "good day"),
+        claude("u2", Some("a1"), "user", "taken back"),
+        claude("a2", Some("u2"), "assistant", "never mind"),
+        claude("u3", Some("a1"), "user", "in other words"),
+        claude("a3", Some("u3"), "assistant", "I see"),
+    ]);
+    let log = place.write("home/.claude/projects/-w/claude-1.jsonl", talk);
+    let codex = "01a1e039-1686-7a20-b7e3-98dd8870ad1b";
+    let item =
+        |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload});
+    let talk = lines(&[
+        item("session_meta", json!({"id": codex, "cwd": "/w"})),
+        item("event_msg", json!({"type": "user_message", "message": "hello"})),
+        item("event_msg", json!({"type": "agent_message", "message": "good day"})),
+    ]);
+    let rollout = format!("home/.codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{codex}.jsonl");
+    let rollout = place.write(&rollout, talk);
+    let messages =
+        json!([{"id": "1", "type": "user", "content": "hello"}, {"id": "2", "type": "gemini", "content": "good day"}]);
+    let gemini = json!({"sessionId": "gemini-1", "messages": messages});
+    let chat = place.write("home/.gemini/tmp/p/chats/session-1.json", gemini.to_string());
+    let storage = "home/.local/share/opencode/storage";
+    let info = json!({"id": "ses_1", "title": "Greeting", "directory": "/w", "time": {"created": 5, "updated": 50}});
+    place.write(&format!("{storage}/session/p/ses_1.json"), info.to_string());
+    for (message, role, text) in [("m1", "user", "hello"), ("m2", "assistant", "good day")] {
+        place.write(
+            &format!("{storage}/message/ses_1/{message}.json"),
+            json!({"role": role, "time": {"created": 10}}).to_string(),
+        );
+        place.write(&format!("{storage}/part/{message}/p.json"), json!({"type": "text", "text": text}).to_string());
+    }
+    let request = json!({"requestId": "r1", "message": {"text": "hello"}, "response": [{"value": "good day"}], "modelState": {"value": 1}});
+    let vs_code = json!({"version": 3, "sessionId": "chat-1", "requests": [request]});
+    place.write("home/.config/Code/User/workspaceStorage/h/chatSessions/chat-1.json", vs_code.to_string());
+    [
+        (log.display().to_string(), "claude-1"),
+        (rollout.display().to_string(), codex),
+        (chat.display().to_string(), "gemini-1"),
+        ("opencode:ses_1".to_owned(), "ses_1"),
+        ("vs-code:chat".to_owned(), "chat-1"),
+    ]
+    .map(|(name, id)| (name, id.to_owned()))
+    .to_vec()
+}
+
+#[test]
+fn sessions_of_every_tool_are_taken_in_by_file_or_name_and_go_on() {
+    let place = Place::new();
+    let named = of_other_tools(&place);
+    let host = place.serve(&[]);
+    let said = |text: &str| (if text == "good day" { "assistant" } else { "user" }.to_owned(), text.to_owned());
+    for (name, id) in &named {
+        let imported = json_of(&place.run(&["import", "--json", name]));
+        assert_eq!((&imported["path"], &imported["warnings"]), (&json!(name), &json!([])), "{imported}");
+        assert!(imported["session"].as_str().unwrap().ends_with(&format!("/{id}")), "{imported}");
+        assert_eq!(rows(&place, id)[..2], [said("hello"), said("good day")], "{name}");
+        let log = std::fs::read_to_string(place.data().join("session-state").join(id).join("events.jsonl")).unwrap();
+        let origin = log.lines().find(|line| line.contains("\"infoType\":\"import\"")).unwrap();
+        assert!(origin.contains(&format!("\"sourceId\":\"{id}\"")), "{origin}");
+        let again = place.run(&["import", name]);
+        assert!(again.code == Some(1) && again.stderr.contains("already"), "{again:?}");
+    }
+    // What was taken back is there, and not on the way to where one is.
+    let shown = json_of(&place.run(&["show", "claude-1", "--json"]));
+    let asked = |shown: &Value| -> Vec<String> {
+        let turns = shown["turns"].as_array().unwrap().iter();
+        turns.map(|turn| turn["message"]["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        (&shown["session"]["source"], asked(&shown)),
+        (&json!("grove"), vec!["hello".into(), "in other words".into()])
+    );
+    assert!(rows(&place, "claude-1").iter().any(|(_, text)| text == "taken back"));
+    let script = format!("script:{}", json!([{"say": "More."}]));
+    assert_eq!(place.run(&["send", "--wait", "claude-1", &script]).code, Some(0));
+    assert_eq!(asked(&json_of(&place.run(&["show", "claude-1", "--json"]))).len(), 3);
+    let none = place.run(&["import", "opencode:none"]);
+    assert!(none.code == Some(1) && none.stderr.contains("opencode:none"), "{none:?}");
+    host.stop();
+}
+
+#[test]
+fn other_tools_files_are_shown_wherever_they_lie() {
+    let place = Place::new();
+    for (name, id) in of_other_tools(&place) {
+        let shown = json_of(&place.run(&["show", &name, "--json", "--no-start"]));
+        assert_eq!(
+            (&shown["session"]["sourceId"], &shown["turns"][0]["message"]["text"]),
+            (&json!(id), &json!("hello")),
+            "{name}"
+        );
+    }
+}

@@ -19,7 +19,8 @@ fn json_of(ran: &Ran) -> Value {
 fn put_chat(place: &Place, said: &[&str]) {
     let requests = said.iter().enumerate().map(|(at, said)| {
         json!({"requestId": format!("r{at}"), "message": {"text": said}, "response": [{"value": "Yes."}],
-            "timestamp": 1_767_225_600_000_u64 + at as u64, "modelId": "copilot/gpt-5", "modelState": {"value": 1}})
+            "timestamp": 1_767_225_600_000_u64 + at as u64, "modelId": "copilot/gpt-5",
+            "modelState": {"value": if *said == "second" { 2 } else { 1 }}})
     });
     let chat = json!({"version": 3, "sessionId": "chat", "customTitle": "Mend the gate", "creationDate": 1_767_225_600_000_u64,
         "requests": requests.collect::<Vec<_>>()});
@@ -77,6 +78,7 @@ fn all_sessions_are_listed_with_whose_they_are() {
         (&chat["title"], &chat["turns"], &chat["models"]),
         (&json!("Mend the gate"), &json!(3), &json!(["gpt-5"]))
     );
+    assert_eq!(chat["turnsCompleted"], 2, "one of them was cancelled");
     assert_eq!((&chat["resource"], &chat["workingDirectory"]), (&json!(CHAT), &json!("/work/site")));
     let only = |args: &[&str]| ids(&json_of(&place.run(&[&["ls", "--all", "--json"], args].concat())));
     assert_eq!(only(&["--source", "vs-code"]), [pair("vs-code", "chat")]);

@@ -30,6 +30,7 @@ mod forks;
 mod frames;
 mod handshake;
 mod history;
+mod history_wire;
 mod hooks;
 mod inspect;
 mod life;

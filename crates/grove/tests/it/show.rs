@@ -131,6 +131,34 @@ fn another_tools_session_is_meant_by_id_source_alias_or_file_and_never_changed()
 }
 
 #[test]
+fn the_catalog_knows_a_session_by_each_of_its_names_and_stores_are_asked_only_where_it_does_not() {
+    let place = Place::new();
+    stores(&place);
+    let host = place.serve(&[]);
+    json_of(&place.run(&["history", "scan", "--json"]));
+    host.stop();
+    let asked = "looking into every tool's store";
+    let catalogued = format!("vs-code.{CHAT}");
+    for name in [CHAT, "b881", ALIAS, &catalogued, "vs-code.b88", &format!("vs-code:/{catalogued}"), "vs-code:b88"] {
+        let ran = place.run(&["show", name, "--json", "--no-start"]);
+        assert_eq!(json_of(&ran)["session"]["sourceId"], CHAT, "{name}");
+        assert!(!ran.stderr.contains(asked), "{name}: {ran:?}");
+    }
+    let several = place.run(&["show", "vs-code:", "--no-start"]);
+    assert_eq!(several.code, Some(8), "{several:?}");
+    // The catalog does not know what came since, nor show what went.
+    let later = "5c1f7d9a-0000-4000-8000-000000000001";
+    let folder = place.home().join(".copilot/session-state");
+    std::fs::rename(folder.join(CLI), folder.join(later)).unwrap();
+    let ran = place.run(&["export", later, "--format", "markdown", "--out", "-", "--no-start"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("the catalog does not know \"{later}\": {asked}")), "{ran:?}");
+    std::fs::write(place.data().join("history.db"), "no database").unwrap();
+    let ran = place.run(&["show", "b881", "--no-start"]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("there is no catalog yet"), "{ran:?}");
+}
+
+#[test]
 fn what_a_session_says_cannot_steer_the_terminal_and_its_states_are_told() {
     let place = Place::new();
     stores(&place);

@@ -1,7 +1,8 @@
 //! Every session file on disk against every session in the catalog.
 //!
 //! The files are looked for in another way than readers do it: everything below a root that is named like a session. So
-//! what a reader overlooks is told, and not only what it stumbles over.
+//! what a reader overlooks is told, and not only what it stumbles over. Tools' own lists are the third side: what is in one and
+//! lies nowhere is lost. Not every tool has a list: where sessions are listed by looking at their files, none can be lost.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ use super::store::Catalog;
 use crate::damage::Damage;
 use crate::files;
 use crate::normal::Source;
-use crate::reader::Root;
-use crate::vscode;
+use crate::reader::{Hints, Root};
+use crate::reader_of;
 
 /// How deep below a root is looked.
 const MAX_DEPTH: usize = 8;
@@ -63,6 +64,7 @@ impl Checkup {
 pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError> {
     let mut checkup = Checkup::default();
     let mut paths: HashSet<PathBuf> = HashSet::new();
+    let mut ids: HashSet<(Source, String)> = HashSet::new();
     catalog.each(|entry| {
         let Entry { path, older, listed, session, .. } = entry;
         let suspect = |damage| Suspect {
@@ -77,12 +79,13 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
         if listed == Some(false) {
             checkup.orphaned.push(suspect(None));
         }
+        ids.insert((session.source, session.source_id));
         paths.extend(older);
         paths.insert(path);
     })?;
     for root in roots.iter().filter(|root| root.folder.is_dir()) {
         let mut found = BTreeSet::new();
-        walk(&root.folder, 0, &mut found, &mut checkup.problems);
+        walk(root.source, &root.folder, 0, &mut found, &mut checkup.problems);
         for path in found {
             checkup.files += 1;
             if paths.contains(&path) {
@@ -91,31 +94,39 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
                 checkup.unknown.push(Suspect { source: root.source, source_id: None, path, damage: None });
             }
         }
-        if root.source == Source::VsCode {
-            lost(root, &mut checkup);
+        let finding = reader_of(root.source).find(root, Hints::Read);
+        for problem in finding.problems.iter().map(ToString::to_string) {
+            // A folder that cannot be listed was told of already.
+            if !checkup.problems.contains(&problem) {
+                checkup.problems.push(problem);
+            }
         }
+        // Of one that is gone there may be a copy.
+        let lost = finding.lost.into_iter().filter(|lost| !ids.contains(&(root.source, lost.id.clone())));
+        checkup.lost.extend(lost.map(|lost| Suspect {
+            source: root.source,
+            source_id: Some(lost.id),
+            path: lost.path,
+            damage: None,
+        }));
     }
     Ok(checkup)
 }
 
 /// What is named like a session: logs, and flat files in folders of sessions.
-fn walk(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>, problems: &mut Vec<String>) {
+fn walk(source: Source, folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>, problems: &mut Vec<String>) {
     let names = match files::names(folder) {
         Ok(names) => names,
         Err(problem) => return problems.push(problem.to_string()),
     };
-    let of_sessions = folder.file_name().is_some_and(|name| {
-        let name = name.to_string_lossy();
-        name.ends_with("chatSessions") || name.ends_with("ChatSessions")
-    });
     for name in names {
         let path = folder.join(&name);
         let Ok(metadata) = path.symlink_metadata() else { continue };
         if metadata.is_dir() {
             if depth < MAX_DEPTH {
-                walk(&path, depth + 1, found, problems);
+                walk(source, &path, depth + 1, found, problems);
             }
-        } else if metadata.is_file() && (name.ends_with(".jsonl") || (of_sessions && name.ends_with(".json"))) {
+        } else if metadata.is_file() && is_named_like_one(source, folder, &name) {
             if found.len() >= MAX_FILES {
                 return problems
                     .push(format!("{} has more than {MAX_FILES} files: the rest is not checked", folder.display()));
@@ -125,38 +136,31 @@ fn walk(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>, problems: &m
     }
 }
 
-/// Whether a file lies in the folder of a session that is shown: a subagent's log, a spilled result.
+/// Whether a file is named as its tool names sessions. Logs of subagents and of what was typed are not.
+fn is_named_like_one(source: Source, folder: &Path, name: &str) -> bool {
+    let folder = folder.file_name().map(|folder| folder.to_string_lossy()).unwrap_or_default();
+    let is_log = name.ends_with(".jsonl");
+    match source {
+        Source::VsCode => is_log || (folder.to_lowercase().ends_with("chatsessions") && name.ends_with(".json")),
+        Source::CopilotCli | Source::Pi => is_log,
+        Source::Claude => is_log && !name.starts_with("agent-"),
+        Source::Codex => name.starts_with("rollout-") && (is_log || name.ends_with(".jsonl.zst")),
+        Source::Gemini => folder == "chats" && name.starts_with("session-") && (is_log || name.ends_with(".json")),
+        // All of them are in one file, or in files that its own list is.
+        Source::OpenCode => false,
+    }
+}
+
+/// Whether a file lies in the folder of a session that is shown: a subagent's log, a spilled result. While a log is packed
+/// both forms of it are there.
 fn is_part_of_one(path: &Path, root: &Path, shown: &HashSet<PathBuf>) -> bool {
+    if path.extension().is_some_and(|extension| extension == "zst") && shown.contains(&path.with_extension("")) {
+        return true;
+    }
     let inside = path.ancestors().skip(1).take_while(|folder| *folder != root);
     inside.into_iter().any(|folder| {
         let mut beside = folder.as_os_str().to_owned();
         beside.push(".jsonl");
         shown.contains(&PathBuf::from(beside)) || shown.contains(&folder.join("events.jsonl"))
     })
-}
-
-/// Sessions that VS Code lists and that have no file.
-fn lost(root: &Root, checkup: &mut Checkup) {
-    let workspaces = match vscode::workspaces(root) {
-        Ok(workspaces) => workspaces,
-        Err(problem) => return checkup.problems.push(problem.to_string()),
-    };
-    for workspace in workspaces {
-        let index = match vscode::index::read(&workspace.folder) {
-            Ok(index) => index.unwrap_or_default(),
-            Err(problem) => {
-                checkup.problems.push(problem.to_string());
-                continue;
-            }
-        };
-        let folder = workspace.folder.join("chatSessions");
-        for (id, entry) in index {
-            let files = [folder.join(format!("{id}.jsonl")), folder.join(format!("{id}.json"))];
-            // VS Code lists sessions that nobody said anything in, and writes no file of them.
-            if !entry.is_empty && !files.iter().any(|file| file.exists()) {
-                let [path, _] = files;
-                checkup.lost.push(Suspect { source: root.source, source_id: Some(id), path, damage: None });
-            }
-        }
-    }
 }

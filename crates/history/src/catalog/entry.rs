@@ -1,11 +1,12 @@
 //! A session as the catalog has it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::normal::{ForeignSession, Source};
+use crate::opencode::is_database;
 use crate::reader::{FileMark, Located};
 
 /// A session that was found and read once. Its turns are not here: [`Entry::located`] says where to read them.
@@ -51,6 +52,11 @@ impl Entry {
         self.session.title.as_deref().unwrap_or(&self.session.first_message)
     }
 
+    /// By which the catalog knows it again.
+    pub(super) fn key(&self) -> PathBuf {
+        key(self.source(), &self.path, &self.session.source_id)
+    }
+
     /// The session for its reader.
     pub fn located(&self) -> Located {
         let path = self.path.clone();
@@ -66,8 +72,22 @@ impl Entry {
     }
 }
 
+/// By which a session that was found is known again: its file, or, where a database holds many, its place in that.
+pub(super) fn key_of(located: &Located) -> PathBuf {
+    key(located.source, &located.path, &located.id)
+}
+
+fn key(source: Source, path: &Path, id: &str) -> PathBuf {
+    let mut key = path.as_os_str().to_owned();
+    if is_database(source, path) {
+        key.push("#");
+        key.push(id);
+    }
+    key.into()
+}
+
 /// How long a name may be that is made of a tool's own id.
-const LONGEST_ID: usize = 120;
+const LONGEST_ID: usize = 100;
 
 /// The name of a session: letters, digits, `.`, `_` and `-`, so that it fits into a URI and a file's name.
 pub(super) fn name_of(source: Source, source_id: &str) -> String {
@@ -82,6 +102,6 @@ mod tests {
     #[test]
     fn a_name_has_nothing_in_it_that_a_uri_would_not_take() {
         assert_eq!(name_of(Source::CopilotCli, "a/b c:é-1"), "copilot-cli.a_b_c__-1");
-        assert!(name_of(Source::VsCode, &"x".repeat(1_000)).len() < 140);
+        assert!(name_of(Source::VsCode, &"x".repeat(1_000)).len() < 128);
     }
 }

@@ -10,6 +10,8 @@ pub enum CatalogError {
     Folder { path: PathBuf, error: io::Error },
     #[error("the catalog of sessions does not answer ({0}): run `grove history scan`, which makes it anew if need be")]
     Database(#[from] rusqlite::Error),
+    #[error("the catalog of sessions is of another version: run `grove history scan`, which makes it anew")]
+    OtherVersion,
     #[error("{0:?} is no cursor of this list: begin the list anew")]
     BadCursor(String),
 }
@@ -23,7 +25,7 @@ impl CatalogError {
                 matches!(error.code, DatabaseCorrupt | NotADatabase | SchemaChanged)
                     || message.as_deref().is_some_and(|message| message.starts_with("no such"))
             }
-            Self::Database(_) | Self::Folder { .. } | Self::BadCursor(_) => false,
+            Self::Database(_) | Self::Folder { .. } | Self::OtherVersion | Self::BadCursor(_) => false,
         }
     }
 }

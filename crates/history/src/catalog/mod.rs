@@ -9,6 +9,7 @@ mod entry;
 mod error;
 mod keep;
 mod list;
+mod meant;
 mod place;
 mod private;
 mod scan;

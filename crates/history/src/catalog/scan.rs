@@ -12,13 +12,15 @@ use std::thread;
 
 use rusqlite::params;
 
-use super::entry::{Entry, name_of};
+use super::entry::{Entry, key_of, name_of};
 use super::error::CatalogError;
 use super::keep::{self, Copied, Keep};
 use super::place::Folders;
 use super::store::{self, Catalog, Known};
+use crate::ending::Ending;
 use crate::error::HistoryError;
-use crate::reader::{Bookmark, FileMark, Hints, Located, Reading, Root};
+use crate::normal::Source;
+use crate::reader::{Bookmark, FileMark, Finding, Hints, Located, Reading, Root};
 use crate::reader_of;
 
 /// How many threads read, at most.
@@ -114,7 +116,12 @@ impl Catalog {
         let marks = self.marks()?;
         let mut found = HashSet::new();
         let mut stale: Vec<Located> = Vec::new();
-        for (root, sessions) in look(scan, &marks, &mut report) {
+        let mut unread: Vec<&Root> = Vec::new();
+        for (root, Finding { sessions, problems, .. }) in look(scan, &marks) {
+            problems.iter().for_each(|problem| report.problem(problem));
+            if !problems.is_empty() {
+                unread.push(root);
+            }
             let lifetime = scan.keep.as_ref().and_then(|keep| Some((keep, keep::lifetime(root)?)));
             for located in sessions {
                 if let Some((keep, lifetime)) = lifetime
@@ -125,10 +132,11 @@ impl Catalog {
                         Err(error) => report.problem(format!("{} is not kept: {error}", located.path.display())),
                     }
                 }
-                let is_new = found.insert(located.path.clone());
-                if is_new && marks.get(&located.path) != Some(&located.mark) {
+                let key = key_of(&located);
+                if marks.get(&key) != Some(&located.mark) && !found.contains(&key) {
                     stale.push(located);
                 }
+                found.insert(key);
             }
         }
         let mut origins = HashMap::new();
@@ -145,7 +153,7 @@ impl Catalog {
             }
         }
         self.read_all(stale, &marks, &origins, &mut report, progress)?;
-        self.forget_gone(scan, &marks, &found, &mut report)?;
+        self.forget_gone(scan, &marks, &found, &unread, &mut report)?;
         self.attach_moved(&mut report)?;
         report.sessions = usize::try_from(self.len()?).unwrap_or_default();
         progress(Progress { phase: Phase::Done, read: report.read, of: report.read });
@@ -179,12 +187,13 @@ impl Catalog {
                     while let Some(located) = stale.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let _alone =
                             (located.mark.size > LARGE).then(|| large.lock().unwrap_or_else(PoisonError::into_inner));
-                        let known =
-                            if marks.contains_key(&located.path) { self.known(&located.path) } else { Ok(None) };
+                        let key = key_of(located);
+                        let known = if marks.contains_key(&key) { self.known(&key) } else { Ok(None) };
                         // What is not known any more is read from its beginning.
                         let known = known.unwrap_or_default();
-                        let before = marks.get(&located.path).copied();
-                        if done.send(read(located.clone(), known, before)).is_err() {
+                        let before = marks.get(&key).copied();
+                        let ending = || self.ending_of(&key).unwrap_or_default();
+                        if done.send(read(located.clone(), known, before, ending)).is_err() {
                             // Whoever writes down has failed, and says so.
                             return;
                         }
@@ -206,7 +215,8 @@ impl Catalog {
                         let mut entry = entry_of(&done.located, done.known, reading.session, &mut folders);
                         entry.kept_from = origins.get(&entry.path).cloned();
                         report.recovered += usize::from(entry.session.damage.is_recovered());
-                        store::write(&transaction, &mut entry, done.located.mark, reading.bookmark.as_ref())?;
+                        let (bookmark, ending) = (reading.bookmark.as_ref(), reading.ending.as_ref());
+                        store::write(&transaction, &mut entry, done.located.mark, bookmark, ending)?;
                     }
                     // One that went away meanwhile is no problem.
                     Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
@@ -225,10 +235,15 @@ impl Catalog {
         scan: &Scan,
         marks: &HashMap<PathBuf, FileMark>,
         found: &HashSet<PathBuf>,
+        unread: &[&Root],
         report: &mut ScanReport,
     ) -> Result<(), CatalogError> {
         let missing = marks.keys().filter(|path| !found.contains(*path));
-        let gone: Vec<&PathBuf> = missing.filter(|path| path.try_exists().is_ok() && !hides(scan, path)).collect();
+        // A database that could not be read now may hold what it held.
+        let is_doubtful =
+            |path: &Path| unread.iter().any(|root| root.source == Source::OpenCode && path.starts_with(&root.folder));
+        let is_gone = |path: &Path| path.try_exists().is_ok() && !hides(scan, path) && !is_doubtful(path);
+        let gone: Vec<&PathBuf> = missing.filter(|path| is_gone(path)).collect();
         if gone.is_empty() {
             return Ok(());
         }
@@ -274,16 +289,13 @@ impl Catalog {
 
 /// What lies below each root. A tool's own lists are looked at only where something is there that was not: they cost more
 /// than all the rest.
-fn look<'a>(
-    scan: &'a Scan,
-    marks: &HashMap<PathBuf, FileMark>,
-    report: &mut ScanReport,
-) -> Vec<(&'a Root, Vec<Located>)> {
-    let found = thread::scope(|scope| {
+fn look<'a>(scan: &'a Scan, marks: &HashMap<PathBuf, FileMark>) -> Vec<(&'a Root, Finding)> {
+    thread::scope(|scope| {
         let look = |root: &'a Root| {
             let reader = reader_of(root.source);
             let quick = reader.find(root, Hints::Leave);
-            match quick.sessions.iter().all(|located| marks.contains_key(&located.path)) {
+            let is_known = quick.sessions.iter().all(|located| marks.contains_key(&key_of(located)));
+            match is_known || !reader.has_hints() {
                 true => (root, quick),
                 false => (root, reader.find(root, Hints::Read)),
             }
@@ -295,19 +307,17 @@ fn look<'a>(
             .filter(|root| root.folder.is_dir())
             .map(|root| scope.spawn(move || look(root)))
             .collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
-    });
-    found
-        .into_iter()
-        .map(|(root, finding)| {
-            finding.problems.iter().for_each(|problem| report.problem(problem));
-            (root, finding.sessions)
-        })
-        .collect()
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
 }
 
-/// Reads a session, from its bookmark where the file has only grown.
-fn read(mut located: Located, known: Option<Known>, before: Option<FileMark>) -> Done {
+/// Reads a session, from its bookmark where the file has only grown. `ending` gives where its newest turns lay then.
+fn read(
+    mut located: Located,
+    known: Option<Known>,
+    before: Option<FileMark>,
+    ending: impl FnOnce() -> Option<Ending>,
+) -> Done {
     let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
     if let Some(known) = &known {
         // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
@@ -323,6 +333,14 @@ fn read(mut located: Located, known: Option<Known>, before: Option<FileMark>) ->
     let mut continued = bookmark.is_some();
     if continued && reading.is_err() {
         (reading, continued) = (reader.read(&located, None, &mut |_| {}), false);
+    }
+    if let (Ok(reading), Some(bookmark), true) = (&mut reading, &bookmark, continued)
+        && let Some(before) = ending()
+    {
+        reading.ending = Some(match reading.ending.take() {
+            Some(more) => before.grown(more, bookmark),
+            None => before,
+        });
     }
     Done { located, known, reading, continued }
 }

@@ -13,11 +13,12 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use super::entry::Entry;
 use super::error::CatalogError;
 use super::private;
+use crate::ending::Ending;
 use crate::normal::Source;
 use crate::reader::{Bookmark, FileMark};
 
 /// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 3;
 
 const TABLES: &str = "
     CREATE TABLE session (
@@ -35,9 +36,18 @@ const TABLES: &str = "
         bookmark TEXT,
         entry TEXT NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE ending (
+        path TEXT PRIMARY KEY,
+        ending TEXT NOT NULL
+    ) WITHOUT ROWID;
     CREATE INDEX newest ON session (modified DESC, id DESC);
     CREATE INDEX own ON session (source_id);
 ";
+
+/// Files that are smaller are read whole at once, so it is not remembered where their newest turns lie.
+const LONG: u64 = 1024 * 1024;
+/// How long it may take to say where a session's newest turns lie. Of one that needs more all is read.
+const MAX_ENDING: usize = 256 * 1024;
 
 /// How long one connection waits for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -79,7 +89,11 @@ impl Catalog {
     /// Opens a catalog that another process writes, to look at it.
     pub fn look(path: &Path) -> Result<Self, CatalogError> {
         let open = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(open()?) })
+        let reader = open()?;
+        if reader.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != VERSION {
+            return Err(CatalogError::OtherVersion);
+        }
+        Ok(Self { path: path.to_owned(), writer: Mutex::new(open()?), reader: Mutex::new(reader) })
     }
 
     /// Throws away all that is remembered.
@@ -104,21 +118,6 @@ impl Catalog {
     /// A session by the catalog's own name of it.
     pub fn named(&self, id: &str) -> Result<Option<Entry>, CatalogError> {
         self.one("SELECT entry FROM session WHERE id = ?1", id)
-    }
-
-    /// A session by any name: the catalog's, the id that its tool uses, or what the tool's agent calls it. Where several
-    /// have it, the newest.
-    pub fn get(&self, name: &str) -> Result<Option<Entry>, CatalogError> {
-        if let Some(entry) = self.named(name)? {
-            return Ok(Some(entry));
-        }
-        let own = "SELECT entry FROM session WHERE source_id = ?1 ORDER BY modified DESC LIMIT 1";
-        if let Some(entry) = self.one(own, name)? {
-            return Ok(Some(entry));
-        }
-        let other = "SELECT entry FROM session WHERE EXISTS
-            (SELECT 1 FROM json_each(entry, '$.session.aliases') WHERE value = ?1) ORDER BY modified DESC LIMIT 1";
-        self.one(other, name)
     }
 
     fn one(&self, sql: &str, name: &str) -> Result<Option<Entry>, CatalogError> {
@@ -166,6 +165,21 @@ impl Catalog {
         }))
     }
 
+    /// Where the newest turns of a session lie, if that is known: [`newest`](crate::newest) reads them from there.
+    pub fn ending(&self, entry: &Entry) -> Result<Option<Ending>, CatalogError> {
+        self.ending_of(&entry.key())
+    }
+
+    pub(super) fn ending_of(&self, path: &Path) -> Result<Option<Ending>, CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT ending FROM ending WHERE path = ?1")?;
+        let found = statement.query_row([shown(path)], |row| {
+            // What cannot be read any more is as good as absent.
+            Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
+        });
+        Ok(found.optional()?.flatten())
+    }
+
     pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
         // A connection is whole after a panic, too.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
@@ -182,8 +196,9 @@ pub(super) fn write(
     entry: &mut Entry,
     mark: FileMark,
     bookmark: Option<&Bookmark>,
+    ending: Option<&Ending>,
 ) -> Result<(), CatalogError> {
-    let path = shown(&entry.path);
+    let path = shown(&entry.key());
     let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
     let is_taken = |id: &str| connection.prepare(taken)?.query_row(params![id, path], |row| row.get::<_, i64>(0));
     let own = entry.id.clone();
@@ -209,11 +224,18 @@ pub(super) fn write(
         bookmark.and_then(|bookmark| serde_json::to_string(bookmark).ok()),
         text,
     ])?;
+    let ending = ending.and_then(|ending| serde_json::to_string(ending).ok());
+    match ending.filter(|ending| ending.len() <= MAX_ENDING && mark.size >= LONG) {
+        Some(ending) => connection.prepare("INSERT OR REPLACE INTO ending VALUES (?1, ?2)")?.execute([path, ending])?,
+        None => connection.prepare("DELETE FROM ending WHERE path = ?1")?.execute([path])?,
+    };
     Ok(())
 }
 
 pub(super) fn forget(connection: &Connection, path: &Path) -> Result<(), CatalogError> {
-    connection.prepare("DELETE FROM session WHERE path = ?1")?.execute([shown(path)])?;
+    for table in ["session", "ending"] {
+        connection.prepare(&format!("DELETE FROM {table} WHERE path = ?1"))?.execute([shown(path)])?;
+    }
     Ok(())
 }
 
@@ -249,9 +271,10 @@ fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
         writer.execute_batch(TABLES)?;
         writer.pragma_update(None, "user_version", VERSION)?;
     } else if version != VERSION {
-        return Err(rusqlite::Error::InvalidQuery.into());
+        return Err(CatalogError::OtherVersion);
     }
     writer.prepare("SELECT entry, bookmark, inode FROM session LIMIT 1")?;
+    writer.prepare("SELECT ending FROM ending LIMIT 1")?;
     Ok((writer, open()?))
 }
 

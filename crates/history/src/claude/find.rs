@@ -1,7 +1,7 @@
 //! Finding sessions: a folder for each project, a file for each session.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -9,10 +9,19 @@ use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::{Place, Source, Workspace};
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Root};
+use crate::reader::{FileMark, Finding, Headline, Hints, Located, Lost, Root};
 
 /// The list that newer versions keep in a project's folder.
 const INDEX: &str = "sessions-index.json";
+
+/// What that list says of a session.
+#[derive(Default)]
+struct Listed {
+    headline: Headline,
+    workspace: Workspace,
+    /// Its file, where the list says so.
+    path: Option<PathBuf>,
+}
 
 pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     let mut finding = Finding::default();
@@ -48,7 +57,8 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
                 }
             };
             let is_listed = listed.as_ref().map(|listed| listed.contains_key(id));
-            let (mut headline, workspace) = listed.as_mut().and_then(|listed| listed.remove(id)).unwrap_or_default();
+            let Listed { mut headline, workspace, .. } =
+                listed.as_mut().and_then(|listed| listed.remove(id)).unwrap_or_default();
             headline.modified_at = headline.modified_at.or(Some(mark.modified_at));
             headline.listed = is_listed;
             finding.sessions.push(Located {
@@ -60,12 +70,18 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
                 ..Located::nowhere(Source::Claude, id)
             });
         }
+        for (id, listed) in listed.into_iter().flatten() {
+            if !listed.path.is_some_and(|path| path.exists()) {
+                let path = folder.join(format!("{id}.jsonl"));
+                finding.lost.push(Lost { id, path });
+            }
+        }
     }
     finding
 }
 
 /// What the program's own list says of each session.
-fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, (Headline, Workspace)>> {
+fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, Listed>> {
     let bytes = match files::read(path, MAX_SMALL_FILE) {
         Ok(bytes) => bytes,
         Err(problem) => {
@@ -96,7 +112,8 @@ fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, (Headlin
             branch: entry.string("gitBranch").filter(|branch| !branch.is_empty()),
             ..Workspace::default()
         };
-        Some((id, (headline, workspace)))
+        let path = entry.string("fullPath").map(PathBuf::from);
+        Some((id, Listed { headline, workspace, path }))
     });
     Some(entries.collect())
 }

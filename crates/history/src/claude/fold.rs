@@ -15,6 +15,7 @@ use super::talk::{Found, Talk, content_text};
 use super::{SideLog, side_log};
 use crate::chain::{Chain, Hangs};
 use crate::damage::{BadPlace, Mark};
+use crate::ending::Asked;
 use crate::growing::{self, Step};
 use crate::json::Members;
 use crate::limits::{MAX_NAMES, MAX_STATE};
@@ -249,6 +250,14 @@ impl growing::Fold for Fold {
 
     fn known(&mut self) -> &mut Known {
         &mut self.known
+    }
+
+    fn found(&mut self) -> Vec<(u64, Option<u32>)> {
+        self.chain.found().collect()
+    }
+
+    fn know(&mut self, asked: &[Asked]) {
+        self.chain.know(asked);
     }
 
     fn into_known(self) -> Known {

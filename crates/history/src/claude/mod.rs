@@ -49,10 +49,10 @@ impl Reader for Claude {
         let (file, _) = files::open(path)?;
         let begin = |known| begin(known, &located.id, &Beside::of(path));
         let read = growing::read(growing::of_file(&file), begin, from, turns);
-        let (known, bookmark) = read.map_err(|error| HistoryError::io(path, error))?;
-        let mut session = known.finish();
-        session.workspace.fill(located.workspace.clone());
-        Ok(Reading { session, bookmark })
+        let grown = read.map_err(|error| HistoryError::io(path, error))?;
+        let mut reading = grown.reading(located, Known::finish);
+        reading.session.workspace.fill(located.workspace.clone());
+        Ok(reading)
     }
 }
 
@@ -64,8 +64,8 @@ pub fn read_log(
     turns: &mut dyn FnMut(ForeignTurn),
 ) -> io::Result<Reading> {
     let begin = |known| begin(known, id, &Beside::default());
-    let (known, bookmark) = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
-    Ok(Reading { session: known.finish(), bookmark })
+    let grown = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
+    Ok(grown.reading(&Located::nowhere(Source::Claude, id), Known::finish))
 }
 
 fn begin(carried: Option<Known>, id: &str, beside: &Beside) -> Fold {
@@ -98,7 +98,7 @@ fn side_log(
     let mut turns = Vec::new();
     let fold = Fold::new(known, beside.clone(), depth, false);
     let source = BufReader::with_capacity(BUFFER, file.take(metadata.len()));
-    let (mut known, _) = growing::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??;
+    let mut known = growing::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??.known;
     *claimed = std::mem::take(&mut known.claimed);
     Some(SideLog { session: known.finish(), turns, size })
 }

@@ -1,14 +1,16 @@
 //! Finding rollouts: a folder for each day, and one for those that were put aside.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::Source;
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Root};
+use crate::reader::{FileMark, Finding, Headline, Hints, Located, Lost, Root};
 
+/// The sessions that were given names. It lists no others, so that one which is not in it is not amiss.
+const INDEX: &str = "session_index.jsonl";
 /// How deep rollouts lie: year, month, day.
 const DEPTH: usize = 3;
 
@@ -26,7 +28,7 @@ pub(super) fn rollout(name: &str) -> Option<(&str, bool)> {
 
 pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     let mut finding = Finding::default();
-    let mut titles = match hints {
+    let titles = match hints {
         Hints::Read => titles(&root.folder, &mut finding),
         Hints::Leave => HashMap::new(),
     };
@@ -51,9 +53,13 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
             if is_packed && names.iter().any(|other| name.strip_suffix(".zst") == Some(other)) {
                 continue;
             }
-            add(root, id, &path, titles.remove(id), &mut finding);
+            add(root, id, &path, titles.get(id).cloned(), &mut finding);
         }
     }
+    let found: HashSet<&str> = finding.sessions.iter().map(|located| located.id.as_str()).collect();
+    let lost = titles.into_keys().filter(|id| !found.contains(id.as_str()));
+    finding.lost = lost.map(|id| Lost { id, path: root.folder.join(INDEX) }).collect();
+    finding.lost.sort_by(|one, other| one.id.cmp(&other.id));
     finding.sessions.sort_by(|one, other| one.path.cmp(&other.path));
     finding
 }
@@ -74,7 +80,7 @@ fn add(root: &Root, id: &str, path: &Path, title: Option<String>, finding: &mut 
 
 /// The names that sessions were given: a log of its own, in which the last word counts.
 fn titles(folder: &Path, finding: &mut Finding) -> HashMap<String, String> {
-    let path = folder.join("session_index.jsonl");
+    let path = folder.join(INDEX);
     if !path.is_file() {
         return HashMap::new();
     }

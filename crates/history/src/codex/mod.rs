@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read};
 use crate::damage::{BadPlace, Mark};
 use crate::error::HistoryError;
 use crate::files;
-use crate::growing::{self, BUFFER};
+use crate::growing::{self, BUFFER, Grown};
 use crate::normal::{ForeignSession, ForeignTurn, Source};
 use crate::platform::{Environment, Platform, below, set};
 use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
@@ -55,8 +55,8 @@ impl Reader for Codex {
         } else {
             growing::read(growing::of_file(&file), |known| begin(known, id), from, turns)
         };
-        let (known, bookmark) = read.map_err(|error| HistoryError::io(path, error))?;
-        Ok(Reading { session: finish(known, located.headline.title.clone()), bookmark })
+        let grown = read.map_err(|error| HistoryError::io(path, error))?;
+        Ok(grown.reading(located, |known| finish(known, located.headline.title.clone())))
     }
 }
 
@@ -67,13 +67,13 @@ pub fn read_log(
     from: Option<&Bookmark>,
     turns: &mut dyn FnMut(ForeignTurn),
 ) -> io::Result<Reading> {
-    let (known, bookmark) = growing::read(growing::of_bytes(bytes), |known| begin(known, id), from, turns)?;
-    Ok(Reading { session: finish(known, None), bookmark })
+    let grown = growing::read(growing::of_bytes(bytes), |known| begin(known, id), from, turns)?;
+    Ok(grown.reading(&Located::nowhere(Source::Codex, id), |known| finish(known, None)))
 }
 
 /// Reads a compressed rollout. One that is torn gives what can be unpacked. It is not written any more, so there is nothing
 /// to read on from.
-fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<(Known, Option<Bookmark>)> {
+fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<Grown<Known>> {
     let mut broken = None;
     let unpacked = match ruzstd::decoding::StreamingDecoder::new(BufReader::with_capacity(BUFFER, file)) {
         Ok(unpacked) => Some(unpacked),
@@ -85,11 +85,11 @@ fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::
     let source = Torn { source: unpacked, error: &mut broken };
     let mut source = Some(BufReader::with_capacity(BUFFER, source));
     let once = |_| source.take().ok_or_else(|| io::Error::other("it is read once"));
-    let (mut known, _) = growing::read(once, |known| begin(known, id), None, turns)?;
+    let mut known = growing::read(once, |known| begin(known, id), None, turns)?.known;
     if let Some(what) = broken {
         known.session.damage.add(Mark::TornTail, BadPlace { what, ..BadPlace::default() });
     }
-    Ok((known, None))
+    Ok(Grown { known, bookmark: None, steps: None })
 }
 
 /// A source that ends where it cannot be read on, and says why.

@@ -47,11 +47,8 @@ fn add(root: &Root, id: &str, path: &Path, side: Side, finding: &mut Finding) {
         Err(problem) => return finding.problems.push(problem),
     };
     finding.sessions.push(Located {
-        source: Source::CopilotCli,
         product: root.product.clone(),
-        id: id.to_owned(),
         path: path.to_owned(),
-        older: None,
         mark,
         workspace: side.workspace,
         headline: Headline {
@@ -60,5 +57,6 @@ fn add(root: &Root, id: &str, path: &Path, side: Side, finding: &mut Finding) {
             modified_at: side.updated_at.or(Some(mark.modified_at)),
             listed: None,
         },
+        ..Located::nowhere(Source::CopilotCli, id)
     });
 }

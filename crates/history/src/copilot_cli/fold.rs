@@ -354,12 +354,14 @@ impl Fold {
         match event.kind.as_str() {
             "session.start" => self.start(event),
             "session.resume" => {
-                self.known.model = event.data.string("selectedModel").or(self.known.model.take());
+                let model = event.data.string("selectedModel");
+                self.choose(model);
                 self.context(&mut event.data);
                 self.notice("session.resume", String::new(), event.data);
             }
             "session.model_change" => {
-                self.known.model = event.data.string("newModel").or(self.known.model.take());
+                let model = event.data.string("newModel");
+                self.choose(model);
                 self.notice("session.model_change", String::new(), event.data);
             }
             "session.title_changed" => self.known.session.title = event.data.message("title"),
@@ -398,6 +400,15 @@ impl Fold {
             }
             // Plans, files, truncations, rewinds and whatever is newer: one line with what they say.
             _ => self.notice(&event.kind, String::new(), event.data),
+        }
+    }
+
+    /// The model that is used from here on.
+    fn choose(&mut self, model: Option<String>) {
+        let Some(model) = model else { return };
+        let before = self.known.model.replace(model);
+        if let Some(builder) = &mut self.current {
+            builder.model_changes(before.as_deref());
         }
     }
 

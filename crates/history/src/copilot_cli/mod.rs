@@ -17,8 +17,10 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use serde_json::Value;
 
 use crate::damage::{BadPlace, Mark};
+use crate::ending::Trail;
 use crate::error::HistoryError;
 use crate::files;
+use crate::growing::Grown;
 use crate::json::lenient;
 use crate::limits::MAX_PIECE;
 use crate::lines::Lines;
@@ -60,8 +62,7 @@ impl Reader for CopilotCli {
             }
         };
         let read = read_events(BufReader::with_capacity(BUFFER, file), offset, known, turns);
-        let (known, bookmark) = read.map_err(|error| HistoryError::io(path, error))?;
-        Ok(Reading { session: finish(known, located), bookmark })
+        Ok(read.map_err(|error| HistoryError::io(path, error))?.reading(located, |known| finish(known, located)))
     }
 }
 
@@ -77,8 +78,8 @@ pub fn read_log(
         Some(bookmark) => (bookmark.offset, serde_json::from_value(bookmark.carried.clone())?),
     };
     let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
-    let (known, bookmark) = read_events(rest, offset, known, turns)?;
-    Ok(Reading { session: finish(known, &Located::nowhere(Source::CopilotCli, id)), bookmark })
+    let located = Located::nowhere(Source::CopilotCli, id);
+    Ok(read_events(rest, offset, known, turns)?.reading(&located, |known| finish(known, &located)))
 }
 
 /// How much of a file is read at once.
@@ -90,11 +91,11 @@ fn read_events(
     offset: u64,
     known: Known,
     turns: &mut dyn FnMut(ForeignTurn),
-) -> std::io::Result<(Known, Option<Bookmark>)> {
+) -> std::io::Result<Grown<Known>> {
     let mut lines = Lines::new(source, MAX_PIECE, offset, known.line);
     let mut fold = Fold::new(known);
-    // Where the newest turn began, and what was known then.
-    let mut begun: Option<(u64, Known)> = None;
+    let mut trail: Trail<Known> = Trail::new();
+    let mut end = offset;
     let mut is_empty = offset == 0;
     let mut last_bad: Option<BadPlace> = None;
     while let Some(line) = lines.next()? {
@@ -104,6 +105,7 @@ fn read_events(
             fold.bad(Mark::TooLarge, place(format!("a line of more than {MAX_PIECE} bytes")));
             continue;
         };
+        end = offset + bytes.len() as u64;
         let text = without_zeros(bytes.trim_ascii());
         if bytes.contains(&0) {
             let mark = if ended { Mark::Damaged } else { Mark::TornTail };
@@ -144,16 +146,21 @@ fn read_events(
         let is_first = fold.has_early();
         if let Step::Begins(turn) = fold.take(event, text.len(), place) {
             if let Some(turn) = turn {
+                trail.told(&turn);
                 turns(*turn);
             }
             fold.known.line = number;
-            begun = (!is_first).then(|| (offset, fold.known.clone()));
+            match is_first {
+                true => trail.lose(),
+                false => trail.begins(offset, fold.known.session.turns, &fold.known),
+            }
         }
     }
     if let Some(bad) = last_bad {
         fold.bad(Mark::TornTail, bad);
     }
     if let Some(turn) = fold.end_turn() {
+        trail.told(&turn);
         turns(turn);
     }
     let mut known = fold.known;
@@ -162,11 +169,8 @@ fn read_events(
     } else if !known.has_start {
         known.session.damage.mark(Mark::MissingStart);
     }
-    // What cannot be written down is read anew.
-    let bookmark = begun.and_then(|(offset, known)| {
-        Some(Bookmark { offset, turns: known.session.turns, carried: serde_json::to_value(&known).ok()? })
-    });
-    Ok((known, bookmark))
+    let (bookmark, steps) = trail.finish(end, known.session.turns);
+    Ok(Grown { known, bookmark, steps })
 }
 
 /// A line without the zeros that stand before it and behind it: where a machine lost its power, what was to be written

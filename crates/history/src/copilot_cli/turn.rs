@@ -31,6 +31,8 @@ pub(super) struct Builder {
     /// What went wrong, while nothing has been said since.
     error: Option<ErrorInfo>,
     is_aborted: bool,
+    /// Another model was chosen behind what this turn did, so that the choice says nothing of it.
+    is_past_choice: bool,
     /// Counted by messages, for where nothing better is told.
     output_tokens: u64,
 }
@@ -77,6 +79,17 @@ impl Builder {
 
     pub(super) fn use_up(&mut self, usage: &ForeignUsage) {
         self.turn.usage.get_or_insert_default().add(usage);
+    }
+
+    /// Another model than `before` is chosen. What was done so far was done by that one: a choice that comes before the
+    /// first round still counts for the turn.
+    pub(super) fn model_changes(&mut self, before: Option<&str>) {
+        let has_worked = self.has_rounds || self.has_spoken || !self.calls.is_empty();
+        let is_over = self.is_aborted || self.error.is_some();
+        if (has_worked || is_over) && !self.is_past_choice {
+            self.is_past_choice = true;
+            self.turn.model = self.turn.model.take().or_else(|| before.map(ForeignModel::new));
+        }
     }
 
     /// Something happened, so the turn lasted at least until then.
@@ -245,7 +258,7 @@ impl Builder {
             None => TurnOutcome::Interrupted,
         };
         turn.total_ms = turn.started_at.zip(turn.ended_at).map(|(from, to)| to.0.saturating_sub(from.0));
-        if turn.model.is_none() {
+        if turn.model.is_none() && !self.is_past_choice {
             turn.model = model.map(ForeignModel::new);
         }
         if self.output_tokens > 0 && turn.usage.is_none() {

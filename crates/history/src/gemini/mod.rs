@@ -7,18 +7,21 @@ mod turns;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::damage::Mark;
+use crate::ending::{Amount, Ending, Origin, Places, Request, Requests, bytes_of};
 use crate::error::HistoryError;
 use crate::files;
 use crate::growing::BUFFER;
-use crate::json::text_of;
+use crate::json::{Members, text_of};
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::{ForeignChat, ForeignSession, ForeignTurn, Place, Source, Workspace};
 use crate::platform::{Environment, Platform, below, set};
 use crate::reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root};
+use crate::records::value_of;
 use crate::subagents::Child;
+use replay::Replayed;
 
 /// The reader of the Gemini CLI's sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,15 +96,55 @@ impl Reader for Gemini {
         let (file, _) = files::open(path)?;
         let source = BufReader::with_capacity(BUFFER, file);
         let read = read_session(source, &located.id, |id| children_of(path, id), turns);
-        let mut session = read.map_err(|error| HistoryError::io(path, error))?;
+        let (mut session, requests) = read.map_err(|error| HistoryError::io(path, error))?;
         session.workspace.fill(located.workspace.clone());
-        Ok(Reading { session, bookmark: None })
+        let requests = Requests { first: 0, requests, turns: session.turns, session: session.source_id.clone() };
+        let ending = (!requests.requests.is_empty() && folder_of(path, &session.source_id).is_none())
+            .then(|| Ending { mark: located.mark, places: Places::Requests(requests) });
+        Ok(Reading { session, bookmark: None, ending })
     }
 }
 
 /// Reads a session's file that is at hand.
 pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<ForeignSession> {
-    read_session(bytes, id, |_| HashMap::new(), turns)
+    read_session(bytes, id, |_| HashMap::new(), turns).map(|(session, _)| session)
+}
+
+/// The newest turns, each read from where its messages lie; `None` where that cannot be done.
+pub(crate) fn newest(
+    located: &Located,
+    noted: &Requests,
+    amount: Amount,
+) -> Result<Option<Vec<ForeignTurn>>, HistoryError> {
+    let path = located.meant_for(Source::Gemini)?;
+    // Subagents' files say to which turn they belong only when all turns are read.
+    let Some((_, requests)) = noted.newest(amount).filter(|_| folder_of(path, &noted.session).is_none()) else {
+        return Ok(None);
+    };
+    let (mut file, _) = files::open(path)?;
+    let mut told = Vec::new();
+    for request in requests {
+        let (Some(mark), Origin::Value(first)) = (&request.turn, request.origin) else { return Ok(None) };
+        let mut messages = Vec::new();
+        for range in std::iter::once(first).chain(request.changes.iter().copied()) {
+            let bytes = bytes_of(&mut file, range).map_err(|error| HistoryError::io(path, error))?;
+            let Some(message) = value_of(&bytes).ok().and_then(|value| Members::of(value).ok()) else {
+                return Ok(None);
+            };
+            messages.push(message);
+        }
+        let before = told.len();
+        let mut session = ForeignSession::new(Source::Gemini, &noted.session);
+        turns::tell(Replayed::of(messages), &mut session, HashMap::new(), &mut |turn| told.push(turn));
+        match told.last_mut().filter(|_| session.turns == 1) {
+            Some(turn) => (turn.id, turn.follows) = (mark.id.clone(), mark.follows),
+            None => return Ok(None),
+        }
+        if told.len() != before + 1 {
+            return Ok(None);
+        }
+    }
+    Ok(Some(told))
 }
 
 fn read_session(
@@ -109,7 +152,7 @@ fn read_session(
     id: &str,
     children: impl FnOnce(&str) -> HashMap<String, Child>,
     turns: &mut dyn FnMut(ForeignTurn),
-) -> io::Result<ForeignSession> {
+) -> io::Result<(ForeignSession, Vec<Request>)> {
     // Older sessions are one object over many lines, which is no log.
     let head = source.fill_buf()?;
     let is_object = head.trim_ascii_start().strip_prefix(b"{").is_some_and(|rest| {
@@ -134,19 +177,16 @@ fn read_session(
     let title = about.string("summary").filter(|title| !title.is_empty());
     session.workspace.folders = about.list("directories").iter().map(|folder| Place::local(text_of(folder))).collect();
     let children = children(&session.source_id);
-    turns::tell(replayed, &mut session, children, turns);
+    let requests = turns::tell(replayed, &mut session, children, turns);
     let first = session.first_message.lines().next().map(str::to_owned);
     session.title = title.or(first.filter(|first| session.turns > 0 && !first.is_empty()));
     session.modified_at = session.modified_at.max(modified_at).or(session.created_at);
-    Ok(session)
+    Ok((session, requests))
 }
 
 /// The conversations of a session's subagents, by their ids.
 fn children_of(path: &Path, session: &str) -> HashMap<String, Child> {
-    let is_plain = !session.contains(['/', '\\', '\0', ':']) && session != "." && session != "..";
-    let Some(folder) = path.parent().filter(|_| is_plain).map(|chats| chats.join(session)) else {
-        return HashMap::new();
-    };
+    let Some(folder) = folder_of(path, session) else { return HashMap::new() };
     let names = files::names(&folder).unwrap_or_default();
     let ids = names.iter().filter_map(|name| {
         let id = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json"))?;
@@ -162,6 +202,12 @@ fn children_of(path: &Path, session: &str) -> HashMap<String, Child> {
         }
     }
     children
+}
+
+/// The folder with the files of a session's subagents, where there is one.
+fn folder_of(path: &Path, session: &str) -> Option<PathBuf> {
+    let is_plain = !session.contains(['/', '\\', '\0', ':']) && !matches!(session, "" | "." | "..");
+    path.parent().filter(|_| is_plain).map(|chats| chats.join(session)).filter(|folder| folder.is_dir())
 }
 
 /// The folder that a project's sessions worked in.

@@ -10,6 +10,7 @@ use std::io::{self, BufRead};
 use serde_json::Value;
 
 use crate::damage::{BadPlace, Damage, Mark};
+use crate::ending::Range;
 use crate::json::Members;
 use crate::json::pieces::{End, Piece, pieces};
 use crate::limits::{MAX_PIECE, MAX_STATE};
@@ -33,6 +34,8 @@ pub(super) struct Message {
     pub value: Members,
     /// The message that it came behind.
     pub behind: Option<usize>,
+    /// Where it lies, if nothing else lies there.
+    pub range: Option<Range>,
     /// Where it stands among those that are not taken back.
     place: Option<usize>,
     weight: usize,
@@ -70,7 +73,12 @@ pub(super) fn object(source: impl BufRead) -> io::Result<Replayed> {
             return replayed.damage.add(Mark::TooLarge, place(what));
         };
         match (piece, value_of(bytes)) {
-            (Piece::Item, Ok(value)) => replayed.all(vec![value], bytes.len(), &place(String::new())),
+            (Piece::Item, Ok(value)) => {
+                let range = Range { at: offset, length: bytes.len() as u64 };
+                if let Ok(message) = Members::of(value) {
+                    replayed.message(message, bytes.len(), &place(String::new()), Some(range));
+                }
+            }
             (Piece::Member(name), Ok(value)) => replayed.about.insert(&name, value),
             (_, Err(error)) => replayed.damage.add(Mark::Damaged, place(error.to_string())),
         }
@@ -86,6 +94,13 @@ pub(super) fn object(source: impl BufRead) -> io::Result<Replayed> {
 }
 
 impl Replayed {
+    /// Messages that are at hand, one behind the other.
+    pub(super) fn of(messages: Vec<Members>) -> Self {
+        let messages = messages.into_iter();
+        let messages = messages.map(|value| Message { value, behind: None, range: None, place: None, weight: 0 });
+        Self { messages: messages.collect(), ..Self::default() }
+    }
+
     fn take(&mut self, mut record: Members, length: usize, place: BadPlace) {
         if let Some(id) = record.string("$rewindTo") {
             let at = self.numbers.get(&id).and_then(|number| self.messages.get(*number)?.place);
@@ -98,7 +113,8 @@ impl Replayed {
             }
             self.know(set);
         } else if record.peek("id").is_some_and(Value::is_string) && record.has("type") {
-            self.message(record, length, &place);
+            let range = Range { at: place.offset, length: length as u64 };
+            self.message(record, length, &place, Some(range));
         } else if record.has("sessionId") {
             let messages = record.list("messages");
             self.all(messages, length, &place);
@@ -126,13 +142,13 @@ impl Replayed {
         let each = length / messages.len().max(1);
         for message in messages {
             if let Ok(message) = Members::of(message) {
-                self.message(message, each, place);
+                self.message(message, each, place, None);
             }
         }
     }
 
     /// A message that is new, or one that was written anew.
-    fn message(&mut self, value: Members, weight: usize, place: &BadPlace) {
+    fn message(&mut self, value: Members, weight: usize, place: &BadPlace, range: Option<Range>) {
         let Some(id) = value.peek("id").and_then(Value::as_str).map(str::to_owned) else { return };
         let known = self.numbers.get(&id).copied();
         let before = known.and_then(|at| self.messages.get(at)).map_or(0, |message| message.weight);
@@ -143,9 +159,9 @@ impl Replayed {
         self.weight = self.weight - before + weight;
         let number = known.unwrap_or(self.messages.len());
         match self.messages.get_mut(number) {
-            Some(message) => (message.value, message.weight) = (value, weight),
+            Some(message) => (message.value, message.weight, message.range) = (value, weight, range),
             None => {
-                self.messages.push(Message { value, behind: self.path.last().copied(), place: None, weight });
+                self.messages.push(Message { value, behind: self.path.last().copied(), range, place: None, weight });
                 self.numbers.insert(id, number);
             }
         }

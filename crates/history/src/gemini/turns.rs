@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::replay::{Message, Replayed};
 use crate::draft::Draft;
+use crate::ending::{Origin, Range, Request, TurnMark};
 use crate::json::{Members, text_of};
 use crate::normal::{
     AttachmentKind, CallState, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel, ForeignPart,
@@ -24,12 +25,20 @@ pub(super) fn tell(
     session: &mut ForeignSession,
     mut children: HashMap<String, Child>,
     turns: &mut dyn FnMut(ForeignTurn),
-) {
+) -> Vec<Request> {
+    // What was told of each turn, and where its messages lie.
+    let mut marks: Vec<TurnMark> = Vec::new();
+    let mut ranges: Vec<Option<Range>> = Vec::with_capacity(replayed.messages.len());
+    let mut turns = |turn: ForeignTurn| {
+        marks.push(TurnMark::of(&turn));
+        turns(turn);
+    };
     // The turn that each message belongs to.
     let mut owners: Vec<Option<u32>> = Vec::with_capacity(replayed.messages.len());
     let mut open: Option<Teller> = None;
     let mut early = Vec::new();
-    for Message { mut value, behind, .. } in replayed.messages {
+    for Message { mut value, behind, range, .. } in replayed.messages {
+        ranges.push(range);
         let kind = value.string("type").unwrap_or_default();
         let prompt = if kind == "user" { prompt_of(&mut value) } else { None };
         if let Some(prompt) = prompt {
@@ -68,6 +77,32 @@ pub(super) fn tell(
     if let Some(teller) = open {
         turns(teller.finish(session, &mut children, true));
     }
+    places_of(marks, &owners, &ranges)
+}
+
+/// How many turns are known by where their messages lie, the newest ones, and how many messages each may have.
+const MAX_TURNS: usize = 256;
+const MAX_MESSAGES: usize = 256;
+
+/// Where the newest turns lie. One whose messages do not each have a place of their own hides those before it.
+fn places_of(marks: Vec<TurnMark>, owners: &[Option<u32>], ranges: &[Option<Range>]) -> Vec<Request> {
+    let mut places: Vec<Option<Vec<Range>>> = marks.iter().map(|_| Some(Vec::new())).collect();
+    for (owner, range) in owners.iter().zip(ranges) {
+        // What comes before the first turn is told in it.
+        let Some(place) = places.get_mut(owner.unwrap_or(0) as usize) else { continue };
+        match (place.as_mut().filter(|place| place.len() < MAX_MESSAGES), range) {
+            (Some(place), Some(range)) => place.push(*range),
+            _ => *place = None,
+        }
+    }
+    let newest = marks.into_iter().zip(places).rev().take(MAX_TURNS).map_while(|(mark, place)| {
+        let mut ranges = place?.into_iter();
+        let origin = Origin::Value(ranges.next()?);
+        Some(Request { turn: Some(mark), origin, changes: ranges.collect() })
+    });
+    let mut newest: Vec<Request> = newest.collect();
+    newest.reverse();
+    newest
 }
 
 enum Prompt {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde_json::{Value, json};
@@ -22,6 +23,28 @@ pub struct Database {
     path: std::path::PathBuf,
     // The copy goes when nobody reads it any more. It stands behind the connection, which is closed first.
     _copy: TempDir,
+}
+
+/// A copy that all share who read sessions out of it, one after the other. It goes with the last of them.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedDatabase(Arc<Mutex<Database>>);
+
+impl SharedDatabase {
+    pub(crate) fn copy(path: &Path) -> Result<Self, HistoryError> {
+        Ok(Self(Arc::new(Mutex::new(Database::copy(path)?))))
+    }
+
+    pub(super) fn get(&self) -> MutexGuard<'_, Database> {
+        // A connection is whole after a panic, too.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who has a copy at hand means the same session as who has none.
+impl PartialEq for SharedDatabase {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What a list shows of a session.

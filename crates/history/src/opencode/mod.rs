@@ -1,10 +1,11 @@
 //! OpenCode: all sessions in one database, or, in older versions, in a tree of small files. Moving from one to the other
 //! has left sessions behind, so both are looked at; the database counts where both have a session.
 //!
-//! A session that a subagent had is told with the call that started it. Reading one session copies its database; whoever
-//! reads many copies it once, as [`Database`].
+//! A session that a subagent had is told with the call that started it. A database is copied before it is read; the sessions
+//! that were found in one share the copy. What `opencode export` prints is read as well.
 
 mod database;
+mod exported;
 mod storage;
 mod turns;
 
@@ -12,6 +13,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 pub use database::Database;
+pub(crate) use database::SharedDatabase;
+pub use exported::read_exports;
 
 use serde_json::Value;
 
@@ -19,6 +22,7 @@ use crate::damage::{BadPlace, Mark};
 use crate::error::HistoryError;
 use crate::files;
 use crate::json::Members;
+use crate::limits::MAX_PIECE;
 use crate::normal::{ForeignSession, ForeignTurn, Source};
 use crate::platform::{Environment, Platform, below, set};
 use crate::reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root};
@@ -73,21 +77,29 @@ impl Reader for OpenCode {
             Vec::new()
         });
         let mut known = HashSet::new();
+        let mut has_database = false;
         // Versions that are not released have databases of their own.
         for name in names.iter().filter(|name| name.starts_with("opencode") && name.ends_with(".db")) {
             let path = root.folder.join(name);
-            if let Err(problem) = listed(root, &path, &mut known, &mut finding) {
-                finding.problems.push(problem);
+            match listed(root, &path, &mut known, &mut finding) {
+                Ok(()) => has_database = true,
+                Err(problem) => finding.problems.push(problem),
             }
         }
         let in_database = known.clone();
         let storage = Storage::new(root.folder.join("storage"));
         let sessions = storage.sessions(&mut finding.problems);
         known.extend(sessions.iter().map(|(id, _)| id.clone()).filter(|id| !in_database.contains(id)));
+        // Once there is a database, OpenCode lists nothing else.
+        let listed = has_database.then_some(false);
         for (id, path) in sessions.iter().filter(|(id, _)| !in_database.contains(id)) {
-            filed(root, &storage, id, path, &known, &mut finding);
+            filed(root, &storage, (id, path), &known, listed, &mut finding);
         }
         finding
+    }
+
+    fn has_hints(&self) -> bool {
+        false
     }
 
     fn read(
@@ -98,13 +110,17 @@ impl Reader for OpenCode {
     ) -> Result<Reading, HistoryError> {
         let path = located.meant_for(Source::OpenCode)?;
         located.without_bookmark(from)?;
-        let session = if path.extension().is_some_and(|extension| extension == "db") {
+        let session = if let Some(database) = &located.database {
+            database.get().read(&located.id, turns)?
+        } else if is_database(located.source, path) {
             Database::copy(path)?.read(&located.id, turns)?
-        } else {
-            let storage = Storage::of_session(path).ok_or_else(|| HistoryError::malformed(path, "not in a storage"))?;
+        } else if let Some(storage) = Storage::of_session(path) {
             tell(&storage, &located.id, 0, &mut HashSet::new(), turns)?
+        } else {
+            let export = files::read(path, MAX_PIECE as u64)?;
+            read_exports(&export, &located.id, turns)?
         };
-        Ok(Reading { session, bookmark: None })
+        Ok(Reading { session, bookmark: None, ending: None })
     }
 }
 
@@ -115,9 +131,16 @@ impl Database {
     }
 }
 
+/// Whether a session's file is a database, which holds others too.
+pub(crate) fn is_database(source: Source, path: &Path) -> bool {
+    source == Source::OpenCode && path.extension().is_some_and(|extension| extension == "db")
+}
+
 fn listed(root: &Root, path: &Path, known: &mut HashSet<String>, finding: &mut Finding) -> Result<(), HistoryError> {
     let inode = FileMark::of(&files::stat(path)?).inode;
-    for row in Database::copy(path)?.rows()? {
+    let database = SharedDatabase::copy(path)?;
+    let rows = database.get().rows()?;
+    for row in rows {
         known.insert(row.id.clone());
         // A subagent's session is told with the one that started it.
         if row.has_parent {
@@ -136,13 +159,21 @@ fn listed(root: &Root, path: &Path, known: &mut HashSet<String>, finding: &mut F
         add(root, &row.id, path, mark, headline, finding);
         if let Some(found) = finding.sessions.last_mut() {
             found.workspace = session.workspace;
+            found.database = Some(database.clone());
         }
     }
     Ok(())
 }
 
 /// A session that lies in files, if no other that is known started it.
-fn filed(root: &Root, storage: &Storage, id: &str, path: &Path, known: &HashSet<String>, finding: &mut Finding) {
+fn filed(
+    root: &Root,
+    storage: &Storage,
+    (id, path): (&str, &Path),
+    known: &HashSet<String>,
+    listed: Option<bool>,
+    finding: &mut Finding,
+) {
     let mark = match files::stat(path) {
         Ok(metadata) => FileMark::of(&metadata),
         Err(problem) => return finding.problems.push(problem),
@@ -160,7 +191,7 @@ fn filed(root: &Root, storage: &Storage, id: &str, path: &Path, known: &HashSet<
         title: session.title,
         created_at: session.created_at,
         modified_at: session.modified_at.or(Some(mark.modified_at)),
-        listed: None,
+        listed,
     };
     add(root, id, path, mark, headline, finding);
 }

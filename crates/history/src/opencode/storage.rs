@@ -24,7 +24,8 @@ impl Storage {
 
     /// The storage that a session's file belongs to: `storage/session/<project>/<id>.json`.
     pub(super) fn of_session(path: &Path) -> Option<Self> {
-        path.ancestors().nth(3).map(|folder| Self::new(folder.to_owned()))
+        let is_inside = path.ancestors().nth(2)?.file_name().is_some_and(|name| name == "session");
+        path.ancestors().nth(3).filter(|_| is_inside).map(|folder| Self::new(folder.to_owned()))
     }
 
     /// The file of a session, whatever its project.

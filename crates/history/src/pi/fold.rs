@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::chain::{Chain, Hangs};
 use crate::damage::{BadPlace, Mark};
 use crate::draft::Draft;
+use crate::ending::Asked;
 use crate::growing::{self, Step};
 use crate::json::{Members, text_of};
 use crate::limits::MAX_STATE;
@@ -170,6 +171,14 @@ impl growing::Fold for Fold {
 
     fn known(&mut self) -> &mut Known {
         &mut self.known
+    }
+
+    fn found(&mut self) -> Vec<(u64, Option<u32>)> {
+        self.chain.found().collect()
+    }
+
+    fn know(&mut self, asked: &[Asked]) {
+        self.chain.know(asked);
     }
 
     fn into_known(self) -> Known {

@@ -83,8 +83,7 @@ impl Reader for Pi {
         let product = if located.product.is_empty() { "pi" } else { &located.product };
         let begin = |known| begin(known, &located.id, product);
         let read = growing::read(growing::of_file(&file), begin, from, turns);
-        let (known, bookmark) = read.map_err(|error| HistoryError::io(path, error))?;
-        Ok(Reading { session: finish(known), bookmark })
+        Ok(read.map_err(|error| HistoryError::io(path, error))?.reading(located, finish))
     }
 }
 
@@ -96,8 +95,8 @@ pub fn read_log(
     turns: &mut dyn FnMut(ForeignTurn),
 ) -> io::Result<Reading> {
     let begin = |known| begin(known, id, "pi");
-    let (known, bookmark) = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
-    Ok(Reading { session: finish(known), bookmark })
+    let grown = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
+    Ok(grown.reading(&Located::nowhere(Source::Pi, id), finish))
 }
 
 fn begin(carried: Option<Known>, id: &str, product: &str) -> Fold {

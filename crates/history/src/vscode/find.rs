@@ -9,7 +9,7 @@ use super::workspace::{self, WorkspaceFolder};
 use crate::error::HistoryError;
 use crate::files;
 use crate::normal::{Source, Workspace};
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Root};
+use crate::reader::{FileMark, Finding, Headline, Hints, Located, Lost, Root};
 
 const STORAGE: &str = "workspaceStorage";
 const GLOBAL: &str = "globalStorage";
@@ -35,6 +35,7 @@ pub fn sessions(root: &Root, workspace: &WorkspaceFolder, hints: Hints) -> Findi
     let index = read_index(&workspace.folder, hints, &mut finding);
     let folder = workspace.folder.join(SESSIONS);
     collect(root, &folder, &workspace.workspace, index.as_ref(), &mut finding);
+    finding.lost = lost(&[folder], index.as_ref());
     finding
 }
 
@@ -49,8 +50,9 @@ pub(crate) fn find(root: &Root, hints: Hints) -> Finding {
     let mut finding = Finding::default();
     let mut problems = Vec::new();
     each_workspace(root, &mut problems, |workspace| {
-        let Finding { sessions, problems } = sessions(root, &workspace, hints);
+        let Finding { sessions, lost, problems } = sessions(root, &workspace, hints);
         finding.sessions.extend(sessions);
+        finding.lost.extend(lost);
         finding.problems.extend(problems);
     });
     finding.problems.extend(problems);
@@ -62,9 +64,11 @@ pub(crate) fn find(root: &Root, hints: Hints) -> Finding {
     }
     for global in globals {
         let index = read_index(&global, hints, &mut finding);
-        for name in WITHOUT_WORKSPACE {
-            collect(root, &global.join(name), &Workspace::default(), index.as_ref(), &mut finding);
+        let folders: Vec<PathBuf> = WITHOUT_WORKSPACE.iter().map(|name| global.join(name)).collect();
+        for folder in &folders {
+            collect(root, folder, &Workspace::default(), index.as_ref(), &mut finding);
         }
+        finding.lost.extend(lost(&folders, index.as_ref()));
     }
     finding
 }
@@ -93,6 +97,19 @@ fn read_index(folder: &Path, hints: Hints, finding: &mut Finding) -> Option<Inde
         finding.problems.push(problem);
         None
     })
+}
+
+/// What the list has and none of the folders does. VS Code lists sessions that nobody said anything in, and writes no file of
+/// them.
+fn lost(folders: &[PathBuf], index: Option<&Index>) -> Vec<Lost> {
+    let listed = index.into_iter().flatten().filter(|(_, entry)| !entry.is_empty);
+    let lost = listed.filter_map(|(id, _)| {
+        let file = |folder: &PathBuf, end: &str| folder.join(format!("{id}.{end}"));
+        let is_there = folders.iter().any(|folder| file(folder, "jsonl").exists() || file(folder, "json").exists());
+        let path = folders.first().filter(|_| !is_there).map(|folder| file(folder, "jsonl"))?;
+        Some(Lost { id: id.clone(), path })
+    });
+    lost.collect()
 }
 
 /// The sessions in a folder. Where both forms of a session are there the log is the newer one.
@@ -125,9 +142,7 @@ fn collect(root: &Root, folder: &Path, workspace: &Workspace, index: Option<&Ind
             workspace.folders = vec![folder];
         }
         finding.sessions.push(Located {
-            source: Source::VsCode,
             product: root.product.clone(),
-            id: id.to_owned(),
             path,
             older: log.and(flat).map(|flat| folder.join(flat)),
             mark,
@@ -138,6 +153,7 @@ fn collect(root: &Root, folder: &Path, workspace: &Workspace, index: Option<&Ind
                 modified_at: entry.and_then(|entry| entry.modified_at).or(Some(mark.modified_at)),
                 listed: index.map(|_| entry.is_some_and(|entry| !entry.is_empty)),
             },
+            ..Located::nowhere(Source::VsCode, id)
         });
     }
 }

@@ -6,8 +6,10 @@ use std::io::{self, BufRead};
 use grove_core::Extra;
 use serde_json::Value;
 
+use super::noted::Noted;
 use super::session::Assembly;
 use crate::damage::Mark;
+use crate::ending::{Origin, Range};
 use crate::json::lenient;
 use crate::json::pieces::{End, Piece, pieces};
 use crate::limits::MAX_PIECE;
@@ -17,6 +19,7 @@ use crate::normal::ForeignTurn;
 pub(crate) fn read(
     source: impl BufRead,
     assembly: &mut Assembly,
+    noted: &mut Noted,
     turns: &mut dyn FnMut(ForeignTurn),
 ) -> io::Result<Extra> {
     let mut root = Extra::new();
@@ -30,7 +33,13 @@ pub(crate) fn read(
             assembly.bad(Mark::Damaged, offset, "bytes that are no text");
         }
         match (piece, read) {
-            (Piece::Item, Ok(read)) => turns(assembly.turn(read.value)),
+            (Piece::Item, Ok(read)) => {
+                let number = assembly.session.turns as usize;
+                let turn = assembly.turn(read.value);
+                noted.add(Origin::Value(Range { at: offset, length: bytes.len() as u64 }));
+                noted.turn(number, &turn);
+                turns(turn);
+            }
             (Piece::Member(name), Ok(read)) => {
                 root.insert(name, read.value);
             }

@@ -6,7 +6,7 @@ use crate::reader::Root;
 
 /// The programs that are built from VS Code, as they name their folders.
 const PRODUCTS: &[&str] = &["Code", "Code - Insiders", "Code - Exploration", "VSCodium", "Cursor", "Positron"];
-/// The folders of servers, below the home folder and in two places where containers have them.
+/// The folders of servers, below the home folder and in two places where VS Code's own containers have them.
 const SERVERS: &[&str] = &[".vscode-server", ".vscode-server-insiders", ".vscode-remote"];
 const CONTAINERS: &[&str] = &["/tmp/.vscode-server", "/workspace/.vscode-server"];
 
@@ -27,7 +27,10 @@ pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
     for server in SERVERS {
         roots.push(root(&server[1..], below(platform, home, &[server, "data", "User"])));
     }
-    if platform == Platform::Linux {
+    if let Some(server) = set(environment.vscode_server.as_ref()) {
+        roots.push(root("vscode-server", below(platform, server, &["data", "User"])));
+    }
+    if platform == Platform::Linux && environment.in_container {
         for container in CONTAINERS {
             roots.push(root("vscode-server", below(platform, container, &["data", "User"])));
         }
@@ -67,5 +70,24 @@ mod tests {
             folders(Platform::Windows, &home("C:\\Users\\me"))[0],
             "C:\\Users\\me\\AppData\\Roaming\\Code\\User"
         );
+    }
+
+    #[test]
+    fn nothing_outside_the_home_folder_is_looked_at_unless_the_environment_says_so() {
+        let outside = |environment: &Environment| {
+            let folders = folders(Platform::Linux, environment).into_iter();
+            folders.filter(|folder| !folder.starts_with("/home/me/")).collect::<Vec<_>>()
+        };
+        let of = |variables: &'static [(&str, &str)]| {
+            let value =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            Environment::of("/home/me".into(), value)
+        };
+        assert_eq!(outside(&of(&[])), [""; 0]);
+        assert_eq!(outside(&of(&[("CODESPACES", ""), ("VSCODE_AGENT_FOLDER", "")])), [""; 0]);
+        assert_eq!(outside(&of(&[("VSCODE_AGENT_FOLDER", "/srv/code")])), ["/srv/code/data/User"]);
+        let container = ["/tmp/.vscode-server/data/User", "/workspace/.vscode-server/data/User"];
+        assert_eq!(outside(&of(&[("REMOTE_CONTAINERS", "true")])), container);
+        assert_eq!(outside(&of(&[("CODESPACES", "true")])), container);
     }
 }

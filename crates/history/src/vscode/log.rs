@@ -8,7 +8,9 @@ use std::io::{self, BufRead};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::noted::{Noted, items_of};
 use crate::damage::{BadPlace, Damage, Mark};
+use crate::ending::{Origin, Range};
 use crate::json::lenient;
 use crate::limits::{MAX_GAP, MAX_PIECE, MAX_STATE};
 use crate::lines::Lines;
@@ -58,6 +60,13 @@ pub struct Replayed {
 
 /// Replays a log.
 pub fn replay(source: impl BufRead) -> io::Result<Replayed> {
+    replay_noting(source).map(|(replayed, _)| replayed)
+}
+
+/// Replays a log, and notes where its newest requests lie. A log that lacks something has no such note.
+pub(super) fn replay_noting(source: impl BufRead) -> io::Result<(Replayed, Option<Noted>)> {
+    let mut noted = Noted::default();
+    let mut is_whole = true;
     let mut lines = Lines::new(source, MAX_PIECE, 0, 1);
     let mut log = Log::default();
     // What is bad at the very end is torn, not damaged: its writer may be at it.
@@ -69,6 +78,7 @@ pub fn replay(source: impl BufRead) -> io::Result<Replayed> {
             log.damage.add(Mark::TooLarge, BadPlace { offset: line.offset, line: Some(line.number), what });
             continue;
         };
+        let lead = bytes.len() - bytes.trim_ascii_start().len();
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {
             continue;
@@ -83,7 +93,12 @@ pub fn replay(source: impl BufRead) -> io::Result<Replayed> {
                 if entry.has_bad_bytes {
                     log.damage.add(Mark::Damaged, place("bytes that are no text".to_owned()));
                 }
-                if let Err(refused) = log.apply(entry.value, bytes.len()) {
+                let touch = Touch::of(&entry.value, log.requests());
+                let applied = log.apply(entry.value, bytes.len());
+                let range = Range { at: line.offset + lead as u64, length: bytes.len() as u64 };
+                touch.note(&mut noted, log.requests(), range, bytes);
+                if let Err(refused) = applied {
+                    is_whole &= refused != Refused::TooLarge;
                     let mark = if refused == Refused::TooLarge { Mark::TooLarge } else { Mark::Damaged };
                     log.damage.add(mark, place(refused.to_string()));
                 }
@@ -103,7 +118,123 @@ pub fn replay(source: impl BufRead) -> io::Result<Replayed> {
     if empty {
         log.damage.mark(Mark::Empty);
     }
-    Ok(Replayed { state: log.state, damage: log.damage })
+    is_whole &= !log.damage.marks.contains(&Mark::MissingStart);
+    Ok((Replayed { state: log.state, damage: log.damage }, is_whole.then_some(noted)))
+}
+
+/// What an entry does to the list of requests.
+#[derive(Debug)]
+enum Touch {
+    Nothing,
+    /// It changes one of them.
+    One(usize),
+    /// It adds so many, behind those that are kept.
+    Adds {
+        keep: usize,
+        more: usize,
+    },
+    /// It is the state from now on.
+    State,
+    /// It does something else: nothing is known of those that were there.
+    Other,
+}
+
+impl Touch {
+    /// What an entry will do, where there are so many requests.
+    fn of(entry: &Entry, requests: Option<usize>) -> Self {
+        let is_requests = |step: &Step| matches!(step, Step::Member(name) if name == "requests");
+        match (entry.kind, entry.k.as_slice(), requests) {
+            (INITIAL, ..) => Self::State,
+            (SET..=DELETE, [first, Step::Item(at), ..], Some(count)) if is_requests(first) && *at < count => {
+                Self::One(*at)
+            }
+            (PUSH, [first], Some(count)) if is_requests(first) && entry.i.is_none_or(|keep| keep <= count) => {
+                match &entry.v {
+                    Some(Value::Array(items)) => Self::Adds { keep: entry.i.unwrap_or(count), more: items.len() },
+                    None => Self::Adds { keep: entry.i.unwrap_or(count), more: 0 },
+                    Some(_) => Self::Nothing,
+                }
+            }
+            (SET..=DELETE, [first, ..], _) if is_requests(first) => Self::Other,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Notes what was done by the line in `range`; there are `requests` of them now.
+    fn note(self, noted: &mut Noted, requests: Option<usize>, range: Range, line: &[u8]) {
+        let count = requests.unwrap_or(0);
+        match self {
+            Self::Nothing => {}
+            Self::One(at) => noted.change(at, range),
+            // What was refused has changed nothing.
+            Self::Adds { keep, more } if keep.checked_add(more) == requests => {
+                noted.cut(keep);
+                if more == 1 {
+                    noted.add(Origin::Line(range));
+                } else if more > 1 {
+                    add_items(noted, items_of(line, range.at, false), more, count);
+                }
+            }
+            Self::State => {
+                noted.lose(0);
+                if count > 0 {
+                    add_items(noted, items_of(line, range.at, true), count, count);
+                }
+            }
+            Self::Adds { .. } | Self::Other => noted.lose(count),
+        }
+    }
+}
+
+fn add_items(noted: &mut Noted, items: Vec<Range>, wanted: usize, count: usize) {
+    if items.len() == wanted {
+        items.into_iter().for_each(|range| noted.add(Origin::Value(range)));
+    } else {
+        noted.lose(count);
+    }
+}
+
+/// The one request that a line adds.
+pub(super) fn only_item(line: &[u8]) -> Option<Value> {
+    match lenient::read::<Entry>(line).ok()?.value {
+        Entry { kind: PUSH, v: Some(Value::Array(mut items)), .. } if items.len() == 1 => items.pop(),
+        _ => None,
+    }
+}
+
+/// One request that is replayed by itself.
+#[derive(Debug)]
+pub(super) struct Replaying {
+    number: usize,
+    log: Log,
+}
+
+impl Replaying {
+    /// The request of this number, as it was told first.
+    pub(super) fn of(number: usize, origin: Value) -> Self {
+        let requests = [("requests".to_owned(), Value::Array(vec![origin]))];
+        Self { number, log: Log { state: Some(Value::Object(requests.into_iter().collect())), ..Log::default() } }
+    }
+
+    /// Lines that change it; `None` where one of them does something else.
+    pub(super) fn change(&mut self, lines: &[u8]) -> Option<()> {
+        for line in lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
+            let mut entry = lenient::read::<Entry>(line).ok()?.value;
+            match entry.k.get_mut(1) {
+                Some(Step::Item(at)) if *at == self.number => *at = 0,
+                _ => return None,
+            }
+            // What is refused here was refused there.
+            self.log.apply(entry, line.len()).ok();
+        }
+        Some(())
+    }
+
+    pub(super) fn finish(self) -> Option<Value> {
+        let Some(Value::Object(mut state)) = self.log.state else { return None };
+        let Some(Value::Array(requests)) = state.get_mut("requests") else { return None };
+        requests.pop().filter(|request| !request.is_null())
+    }
 }
 
 /// Why an entry was not taken.
@@ -136,6 +267,11 @@ struct Log {
 }
 
 impl Log {
+    /// How many requests there are, where there is a list of them.
+    fn requests(&self) -> Option<usize> {
+        self.state.as_ref()?.get("requests")?.as_array().map(Vec::len)
+    }
+
     fn apply(&mut self, entry: Entry, length: usize) -> Result<(), Refused> {
         let Entry { kind, k: path, v: value, i: keep } = entry;
         if kind > DELETE {

@@ -12,6 +12,7 @@ pub mod index;
 mod invocation;
 mod locations;
 mod log;
+mod noted;
 mod pairing;
 mod parts;
 mod rendered;
@@ -37,10 +38,12 @@ use grove_core::Extra;
 use serde_json::Value;
 
 use crate::damage::Mark;
+use crate::ending::{Amount, Ending, Places, Requests};
 use crate::error::HistoryError;
 use crate::files;
 use crate::normal::{ForeignSession, ForeignTurn, Source};
 use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
+use noted::Noted;
 use session::Assembly;
 
 /// The reader of VS Code's sessions.
@@ -69,10 +72,11 @@ impl Reader for VsCode {
         let is_log = located.path.extension().is_some_and(|extension| extension == "jsonl");
         let io = |error| HistoryError::io(&located.path, error);
         if !is_log {
-            let root = flat::read(source, &mut assembly, turns).map_err(io)?;
-            return Ok(Reading { session: assembly.finish(root, located), bookmark: None });
+            let mut noted = Noted::default();
+            let root = flat::read(source, &mut assembly, &mut noted, turns).map_err(io)?;
+            return Ok(reading(assembly, root, Some(noted), located));
         }
-        let replayed = replay(source).map_err(io)?;
+        let (replayed, mut noted) = log::replay_noting(source).map_err(io)?;
         let lacks_start = replayed.state.is_none() || replayed.damage.marks.contains(&Mark::MissingStart);
         let root = match &located.older {
             // What came before the log is worth more than a log without its beginning.
@@ -81,30 +85,55 @@ impl Reader for VsCode {
                 assembly.session.damage.mark(Mark::FromOlderFile);
                 let (file, _) = files::open(older)?;
                 let source = BufReader::with_capacity(BUFFER, file);
-                flat::read(source, &mut assembly, turns).map_err(|error| HistoryError::io(older, error))?
+                let read = flat::read(source, &mut assembly, &mut Noted::default(), turns);
+                noted = None;
+                read.map_err(|error| HistoryError::io(older, error))?
             }
-            _ => requests(replayed, &mut assembly, turns),
+            _ => requests(replayed, &mut assembly, noted.as_mut(), turns),
         };
-        Ok(Reading { session: assembly.finish(root, located), bookmark: None })
+        Ok(reading(assembly, root, noted, located))
     }
+}
+
+fn reading(assembly: Assembly, root: Extra, noted: Option<Noted>, located: &Located) -> Reading {
+    let requests = noted.and_then(|noted| noted.finish(assembly.session.turns));
+    let ending = requests.map(|requests| Ending { mark: located.mark, places: Places::Requests(requests) });
+    Reading { session: assembly.finish(root, located), bookmark: None, ending }
+}
+
+/// The newest turns, read from where they lie; `None` where that cannot be done.
+pub(crate) fn newest(
+    located: &Located,
+    requests: &Requests,
+    amount: Amount,
+) -> Result<Option<Vec<ForeignTurn>>, HistoryError> {
+    let (mut file, _) = files::open(located.meant_for(Source::VsCode)?)?;
+    let mut turns = Vec::new();
+    let read = noted::read(&mut file, &located.id, requests, amount, &mut turns);
+    Ok(read.map_err(|error| HistoryError::io(&located.path, error))?.map(|()| turns))
 }
 
 /// Reads a session that is at hand as a flat object.
 pub fn read_flat(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> std::io::Result<ForeignSession> {
     let mut assembly = Assembly::new(id);
-    let root = flat::read(bytes, &mut assembly, turns)?;
+    let root = flat::read(bytes, &mut assembly, &mut Noted::default(), turns)?;
     Ok(assembly.finish(root, &Located::nowhere(Source::VsCode, id)))
 }
 
 /// Reads a session that is at hand as a log.
 pub fn read_log(bytes: &[u8], id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> std::io::Result<ForeignSession> {
     let mut assembly = Assembly::new(id);
-    let root = requests(replay(bytes)?, &mut assembly, turns);
+    let root = requests(replay(bytes)?, &mut assembly, None, turns);
     Ok(assembly.finish(root, &Located::nowhere(Source::VsCode, id)))
 }
 
 /// The requests of a replayed log become turns; what stands beside them is given back.
-fn requests(replayed: Replayed, assembly: &mut Assembly, turns: &mut dyn FnMut(ForeignTurn)) -> Extra {
+fn requests(
+    replayed: Replayed,
+    assembly: &mut Assembly,
+    mut noted: Option<&mut Noted>,
+    turns: &mut dyn FnMut(ForeignTurn),
+) -> Extra {
     assembly.session.damage = replayed.damage;
     let mut root = match replayed.state {
         Some(Value::Object(root)) => root,
@@ -117,8 +146,12 @@ fn requests(replayed: Replayed, assembly: &mut Assembly, turns: &mut dyn FnMut(F
     if let Some(Value::Array(requests)) = root.get_mut("requests") {
         let requests = std::mem::take(requests);
         // A hole is where a log without its beginning knows of no request.
-        for request in requests.into_iter().filter(|request| !request.is_null()) {
-            turns(assembly.turn(request));
+        for (number, request) in requests.into_iter().enumerate().filter(|(_, request)| !request.is_null()) {
+            let turn = assembly.turn(request);
+            if let Some(noted) = noted.as_deref_mut() {
+                noted.turn(number, &turn);
+            }
+            turns(turn);
         }
         root.shift_remove("requests");
     }

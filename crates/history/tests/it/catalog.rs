@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
-use grove_history::catalog::{Catalog, CatalogError, Filter, Keep, Phase, Scan, ScanReport, check};
-use grove_history::{Mark, Root, Source};
+use grove_history::catalog::{Catalog, CatalogError, Filter, Keep, Phase, Scan, ScanReport, Suspect, check};
+use grove_history::{Amount, Mark, Root, Source, newest};
 
 use crate::support::Store;
 
@@ -118,6 +118,38 @@ fn what_has_not_changed_is_not_opened_again() {
 }
 
 #[test]
+fn where_the_newest_turns_of_a_long_session_lie_is_remembered_and_stays_true_as_it_grows() {
+    let home = Home::new();
+    let words = "word ".repeat(8_000);
+    let said: Vec<&str> = (0..40).map(|_| words.as_str()).collect();
+    let (chat, log) = (home.chat("one", &said), home.cli("two", &said));
+    home.chat("short", &["hello"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let check = |name: &str, is_known: bool| {
+        let entry = catalog.get(name).unwrap().unwrap();
+        let ending = catalog.ending(&entry).unwrap();
+        assert_eq!(ending.is_some(), is_known, "{name}");
+        for amount in [Amount::Turns(3), Amount::Turns(30), Amount::Entries(20), Amount::Turns(1_000)] {
+            let quick = newest(&entry.located(), ending.as_ref(), amount).unwrap();
+            assert_eq!(quick, newest(&entry.located(), None, amount).unwrap(), "{name} {amount:?}");
+        }
+    };
+    check("one", true);
+    check("two", true);
+    check("short", false);
+    append(&log, &line(90, "four"));
+    check("two", true);
+    assert_eq!(home.scan(&catalog).continued, 1);
+    check("two", true);
+    // What is gone leaves nothing behind.
+    let entry = catalog.get("one").unwrap().unwrap();
+    fs::remove_file(&chat).unwrap();
+    home.scan(&catalog);
+    assert_eq!(catalog.ending(&entry).unwrap(), None);
+}
+
+#[test]
 fn a_file_that_has_grown_is_read_on_and_comes_to_the_same_as_read_anew() {
     let home = Home::new();
     let path = home.cli("two", &["one", "two", "three"]);
@@ -139,6 +171,31 @@ fn a_file_that_has_grown_is_read_on_and_comes_to_the_same_as_read_anew() {
 }
 
 #[test]
+fn a_name_means_what_it_says_exactly_before_what_only_begins_so() {
+    let home = Home::new();
+    for id in ["abc", "abcd", "abd"] {
+        home.chat(id, &["first"]);
+    }
+    home.cli("abce", &["hello"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let meant = |source, wanted: &str| {
+        let entries = catalog.meant(source, wanted).unwrap().into_iter();
+        entries.map(|entry| entry.session.source_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(meant(None, "abc"), ["abc"]);
+    assert_eq!(meant(None, "vs-code.abc"), ["abc"]);
+    assert_eq!(meant(None, "ab"), ["abc", "abcd", "abce", "abd"]);
+    assert_eq!(meant(Some(Source::CopilotCli), "ab"), ["abce"]);
+    assert_eq!(meant(Some(Source::CopilotCli), "abc"), ["abce"], "another tool's is not meant");
+    assert_eq!(meant(None, "vs-code.abcd"), ["abcd"]);
+    for nothing in ["", "x", "%", "a%", "_bc"] {
+        assert_eq!(meant(None, nothing), [""; 0], "{nothing}");
+    }
+    assert!(Catalog::look(&home.data.path().join("none.db")).is_err());
+}
+
+#[test]
 fn a_damaged_catalog_or_one_of_another_version_is_made_anew() {
     let home = Home::new();
     home.chat("one", &["first"]);
@@ -149,6 +206,7 @@ fn a_damaged_catalog_or_one_of_another_version_is_made_anew() {
     let other = rusqlite::Connection::open(home.database()).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
+    assert!(matches!(Catalog::look(&home.database()), Err(CatalogError::OtherVersion)));
     let catalog = home.catalog();
     assert!(catalog.is_empty().unwrap());
     assert_eq!(home.scan(&catalog).sessions, 1);
@@ -232,6 +290,67 @@ fn a_torn_file_is_listed_with_its_mark_and_the_doctor_tells() {
     assert_eq!((checkup.files, checkup.shown, checkup.damaged.len(), checkup.unknown.len()), (3, 2, 1, 1));
     assert_eq!(checkup.damaged[0].path, path);
     assert!(checkup.unknown[0].path.ends_with("stray.jsonl") && !checkup.is_well());
+}
+
+#[test]
+fn what_a_tool_lists_and_lies_nowhere_is_lost_and_what_it_does_not_list_is_orphaned() {
+    let (store, data) = (Store::new(), Store::new());
+    let root = |source, folder: &str| Root { source, product: String::new(), folder: store.path().join(folder) };
+    let roots = vec![
+        root(Source::Claude, "projects"),
+        root(Source::Codex, "codex"),
+        root(Source::Gemini, "gemini"),
+        root(Source::VsCode, "User"),
+    ];
+    let said = r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"hi"}}"#;
+    for id in ["here", "unlisted"] {
+        store.put(&format!("projects/-w/{id}.jsonl"), format!("{said}\n"));
+    }
+    store.put("projects/-w/agent-1.jsonl", "{}");
+    let elsewhere = store.put("elsewhere.jsonl", "");
+    let entries = serde_json::json!({"version": 1, "entries": [{"sessionId": "here"}, {"sessionId": "gone"},
+        {"sessionId": "moved", "fullPath": elsewhere}]});
+    store.put("projects/-w/sessions-index.json", entries.to_string());
+    let (here, gone) = ("01a1e039-1686-7a20-b7e3-98dd8870ad1b", "01a1e039-1686-7a20-b7e3-98dd8870ad1c");
+    let rollout = format!("codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{here}.jsonl");
+    let meta = format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{{"id":"{here}"}}}}"#);
+    store.put(&rollout, format!("{meta}\n"));
+    store.put(&format!("{rollout}.zst"), "");
+    let named = |id: &str| format!("{{\"id\":\"{id}\",\"thread_name\":\"x\"}}\n");
+    store.put("codex/session_index.jsonl", named(here) + &named(gone));
+    store.put("codex/history.jsonl", format!("{{\"session_id\":\"{gone}\",\"ts\":1,\"text\":\"hi\"}}\n"));
+    store.put("gemini/p/chats/session-1.json", r#"{"sessionId":"g","messages":[]}"#);
+    store.put("gemini/p/chats/g/sub.jsonl", "{}");
+    store.put("gemini/p/logs.json", r#"[{"sessionId":"other","message":"hi"}]"#);
+    for (folder, id) in [("User/workspaceStorage/h", "chat"), ("User/globalStorage", "window")] {
+        std::fs::create_dir_all(store.path().join(folder)).unwrap();
+        let state = rusqlite::Connection::open(store.path().join(folder).join("state.vscdb")).unwrap();
+        state.execute_batch("CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)").unwrap();
+        let entry = |id: &str, empty: bool| serde_json::json!({"sessionId": id, "title": "x", "isEmpty": empty});
+        let index = serde_json::json!({"version": 1, "entries": {id: entry(id, false), "empty": entry("empty", true)}});
+        let sql = "INSERT INTO ItemTable VALUES ('chat.ChatSessionStore.index', ?1)";
+        state.execute(sql, [index.to_string()]).unwrap();
+    }
+    let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
+    catalog.scan(&Scan { roots: roots.clone(), keep: None }, &mut |_| {}).unwrap();
+    let checkup = check(&catalog, &roots).unwrap();
+    let names = |suspects: &[Suspect]| {
+        suspects.iter().map(|it| (it.source, it.source_id.clone().unwrap_or_default())).collect::<Vec<_>>()
+    };
+    let pair = |source, id: &str| (source, id.to_owned());
+    assert_eq!(
+        names(&checkup.lost),
+        [
+            pair(Source::Claude, "gone"),
+            pair(Source::Codex, gone),
+            pair(Source::VsCode, "chat"),
+            pair(Source::VsCode, "window")
+        ]
+    );
+    assert!(checkup.lost[0].path.ends_with("projects/-w/gone.jsonl"));
+    assert_eq!(names(&checkup.orphaned), [pair(Source::Claude, "unlisted")]);
+    assert_eq!((names(&checkup.unknown), &checkup.problems), (vec![], &Vec::<String>::new()));
+    assert_eq!((checkup.files, checkup.shown), (5, 4), "one rollout is there in both forms");
 }
 
 #[test]

@@ -305,6 +305,7 @@ fn store() -> Store {
         .with("todos/s-agent-s.json", r#"[{"content":"write","status":"completed","id":"1"}]"#)
         .with("todos/s-agent-a.json", r#"[]"#)
         .with("file-history/s/abc@v1", "before")
+        .with("debug/s.jsonl", "what the program says of itself")
 }
 
 fn root(store: &Store) -> Root {

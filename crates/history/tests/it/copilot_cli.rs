@@ -63,6 +63,27 @@ fn turns_end_as_their_events_say() {
 }
 
 #[test]
+fn a_model_that_is_chosen_behind_a_turn_counts_from_the_next_one_on() {
+    let chosen = r#"{"type":"session.model_change","data":{"previousModel":"vendor/one","newModel":"vendor/two"}}"#;
+    let resumed = r#"{"type":"session.resume","data":{"selectedModel":"vendor/two"}}"#;
+    let begin = r#"{"type":"user.message","id":"u2","data":{"content":"go on"}}"#;
+    let round = r#"{"type":"assistant.turn_start","data":{"turnId":"1"}}"#;
+    let abort = r#"{"type":"abort","data":{"reason":"user"}}"#;
+    let models = |lines: &[&str]| {
+        let model = |turn: &grove_history::ForeignTurn| turn.model.as_ref().map_or("?".into(), |it| it.model.clone());
+        events(&log(lines)).1.iter().map(model).collect::<Vec<String>>()
+    };
+    for change in [chosen, resumed] {
+        assert_eq!(models(&[START, HELLO, change, begin, round]), ["one", "two"]);
+        assert_eq!(models(&[START, HELLO, change]), ["one"], "the end of the log");
+    }
+    assert_eq!(models(&[START, begin, abort, chosen, begin, round]), ["one", "two"]);
+    assert_eq!(models(&[START, begin, chosen, round]), ["two"], "before anything was done");
+    let unsaid = START.replace(r#""selectedModel":"vendor/one","#, "");
+    assert_eq!(models(&[&unsaid, HELLO, chosen, begin, round]), ["?", "two"], "nobody knows the first one's");
+}
+
+#[test]
 fn a_refused_call_and_one_that_nobody_answered_are_told_apart() {
     let begin = r#"{"type":"user.message","id":"u2","data":{"content":"go on"}}"#;
     let ask = r#"{"type":"permission.requested","data":{"requestId":"p","permissionRequest":{"kind":"shell","toolCallId":"c"}}}"#;

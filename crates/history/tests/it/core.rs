@@ -4,12 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_core::*;
-use grove_history::{ForeignTurn, HISTORY, Source, core_turn};
+use grove_history::{
+    Bookmark, ForeignTurn, HISTORY, Reading, Source, claude, codex, copilot_cli, core_turn, gemini, opencode, pi,
+    vscode,
+};
 use grove_tree::open;
 use grove_tree::turns::{Origin, header_line, turn_lines, turns};
 use serde_json::json;
 
-use crate::support::{fixtures, read_file, request};
+use crate::support::{fixtures, lines, read_file, request};
+
+/// How a log that is at hand is read.
+type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(ForeignTurn)) -> std::io::Result<Reading>;
 
 /// What is written of these turns to a log, and read again.
 fn through_a_log(written: &[Turn]) -> Vec<Arc<Turn>> {
@@ -90,6 +96,52 @@ fn a_turn_in_core_has_text_reasoning_calls_plan_edits_and_the_rest_as_an_extra()
     let Part::ToolCall(call) = &turn.parts[2] else { panic!() };
     assert_eq!(call.confirmed.as_ref().unwrap().by, ConfirmedBy::Person);
     round_trip(&[foreign]);
+}
+
+#[test]
+fn a_model_has_one_name_in_the_sessions_of_every_tool() {
+    const MODEL: &str = "claude-opus-4.5";
+    let whole = |bytes: &[u8], read: ReadLog| read(bytes, "s", None, &mut |_| {}).unwrap().session.models;
+    let with_vendor = format!("copilot/{MODEL}");
+    let chat =
+        json!({"requests": [{"requestId": "r", "message": {"text": "x"}, "response": [], "modelId": with_vendor}]});
+    let asked = |text: &str| json!({"role": "user", "content": text});
+    let cli = lines(&[
+        json!({"type": "session.start", "data": {"sessionId": "s", "selectedModel": MODEL}}),
+        json!({"type": "user.message", "data": {"content": "x"}}),
+    ]);
+    let claude = lines(&[
+        json!({"type": "user", "uuid": "u", "sessionId": "s", "message": asked("x")}),
+        json!({"type": "assistant", "uuid": "a", "parentUuid": "u", "sessionId": "s",
+            "message": {"id": "m", "role": "assistant", "model": MODEL, "content": [{"type": "text", "text": "y"}]}}),
+    ]);
+    let codex = lines(&[
+        json!({"type": "session_meta", "payload": {"id": "s"}}),
+        json!({"type": "turn_context", "payload": {"model": MODEL}}),
+        json!({"type": "event_msg", "payload": {"type": "user_message", "message": "x"}}),
+    ]);
+    let pi = lines(&[
+        json!({"type": "session", "version": 3, "id": "s"}),
+        json!({"type": "message", "id": "u", "parentId": null, "message": asked("x")}),
+        json!({"type": "message", "id": "a", "parentId": "u", "message": {"role": "assistant", "provider": "anthropic",
+            "model": MODEL, "content": [{"type": "text", "text": "y"}], "stopReason": "stop"}}),
+    ]);
+    let gemini = json!({"sessionId": "s", "messages": [{"id": "u", "type": "user", "content": "x"},
+        {"id": "a", "type": "gemini", "content": "y", "model": MODEL}]});
+    let opencode = json!({"info": {"id": "s"}, "messages": [{"info": {"id": "u", "role": "user"}, "parts": []},
+        {"info": {"id": "a", "role": "assistant", "providerID": "anthropic", "modelID": MODEL}, "parts": []}]});
+    let told = [
+        vscode::read_flat(chat.to_string().as_bytes(), "s", &mut |_| {}).unwrap().models,
+        whole(cli.as_bytes(), copilot_cli::read_log),
+        whole(claude.as_bytes(), claude::read_log),
+        whole(codex.as_bytes(), codex::read_log),
+        whole(pi.as_bytes(), pi::read_log),
+        gemini::read_log(gemini.to_string().as_bytes(), "s", &mut |_| {}).unwrap().models,
+        opencode::read_exports(opencode.to_string().as_bytes(), "s", &mut |_| {}).unwrap().models,
+    ];
+    for (at, models) in told.iter().enumerate() {
+        assert_eq!(models, &[MODEL], "{at}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn generated(source: Source) -> Option<&'static str> {
         "claude" => Some("claude"),
         "codex" => Some("codex"),
         "pi" => Some("pi"),
+        "gemini" => Some("gemini"),
         _ => None,
     }
 }

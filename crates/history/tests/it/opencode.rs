@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use grove_history::opencode::{Database, OpenCode};
+use grove_history::catalog::{Catalog, Filter, Scan, ScanReport};
+use grove_history::opencode::{Database, OpenCode, read_exports};
 use grove_history::{
-    CallState, ForeignPart, ForeignToolKind, Hints, Mark, Reader, Root, Source, TurnOutcome, read_whole,
+    CallState, ForeignPart, ForeignToolKind, Hints, Located, Mark, Reader, Root, Source, TurnOutcome, read_whole,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything};
+use crate::support::{Store, calls, everything, read_file};
 
 /// The tables as far as they are read.
 const TABLES: &str = "
@@ -170,6 +171,86 @@ fn both_forms_of_a_session_come_to_the_same_and_none_is_told_twice() {
     new.put("storage/session/global/left.json", r#"{"id":"left","title":"Left behind"}"#);
     let found = OpenCode.find(&root(&new), Hints::Read).sessions;
     assert_eq!(found.len(), 2, "a session that was not taken along");
+    let listed = |id: &str| found.iter().find(|found| found.id == id).unwrap().headline.listed;
+    assert_eq!((listed("ses"), listed("left")), (Some(true), Some(false)), "the program itself does not show it");
+}
+
+#[test]
+fn sessions_that_were_found_share_one_copy_of_their_database() {
+    let store = Store::new();
+    let path = store.path().join("opencode.db");
+    drop(database(&path));
+    let found = OpenCode.find(&root(&store), Hints::Leave).sessions;
+    let mut apart = Located::of_file(Source::OpenCode, &path).unwrap();
+    apart.id = found[0].id.clone();
+    let at_hand = apart.clone().at_hand().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    for located in [&found[0], &at_hand] {
+        assert_eq!(read_whole(&OpenCode, located).unwrap().1.len(), 2, "it is not copied again");
+    }
+    assert!(read_whole(&OpenCode, &apart).is_err());
+}
+
+#[test]
+fn the_catalog_has_every_session_of_a_database_and_reads_those_that_changed() {
+    let (store, data) = (Store::new(), Store::new());
+    let path = store.path().join("opencode.db");
+    let open = database(&path);
+    let add = |id: &str| {
+        let sql = "INSERT INTO session VALUES (?1, 'global', NULL, '/w', ?1, '1.18.0', NULL, 5, 50)";
+        open.execute(sql, [id]).unwrap();
+    };
+    add("other");
+    let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
+    let scan = || -> ScanReport { catalog.scan(&Scan { roots: vec![root(&store)], keep: None }, &mut |_| {}).unwrap() };
+    let listed = || -> Vec<String> {
+        let page = catalog.list(&Filter::default(), None, 10).unwrap();
+        page.entries.into_iter().map(|entry| entry.id).collect()
+    };
+    let report = scan();
+    assert_eq!((report.sessions, report.read), (2, 2), "{report:?}");
+    assert_eq!(listed(), ["opencode.ses", "opencode.other"]);
+    let entry = catalog.get("ses").unwrap().unwrap();
+    assert_eq!((entry.session.turns, entry.path.as_path()), (2, path.as_path()));
+    assert_eq!(read_whole(&OpenCode, &entry.located()).unwrap().1.len(), 2);
+    assert_eq!(scan().read, 0);
+    open.execute("UPDATE session SET title = 'New', time_updated = 60 WHERE id = 'other'", []).unwrap();
+    assert_eq!(scan().read, 1);
+    assert_eq!(catalog.get("other").unwrap().unwrap().title(), "New");
+    // While the database cannot be read nothing is forgotten.
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, "no database").unwrap();
+    let report = scan();
+    assert_eq!((report.sessions, report.removed, report.problems.len()), (2, 0, 1), "{report:?}");
+    std::fs::write(&path, bytes).unwrap();
+    open.execute("DELETE FROM session WHERE id = 'other'", []).unwrap();
+    let report = scan();
+    assert_eq!((report.sessions, report.removed), (1, 1), "{report:?}");
+}
+
+#[test]
+fn an_export_of_the_program_comes_to_the_same_as_its_database() {
+    let export = |id: &str, parent: Option<&str>, title: &str, talk: Talk| {
+        let messages = talk.into_iter().map(|(id, mut info, parts)| {
+            info["id"] = id.into();
+            json!({"info": info, "parts": parts})
+        });
+        json!({"info": {"id": id, "parentID": parent, "title": title, "directory": "/w", "version": "1.18.0",
+            "time": {"created": 5, "updated": 50}}, "messages": messages.collect::<Vec<_>>()})
+    };
+    let (one, inner) = (export("ses", None, "Look", talk()), export("sub", Some("ses"), "walk", sub()));
+    let store = Store::new();
+    drop(database(&store.path().join("opencode.db")));
+    let found = OpenCode.find(&root(&store), Hints::Read).sessions;
+    let mut turns = Vec::new();
+    let session = read_exports(format!("{one:#}{inner:#}").as_bytes(), "x", &mut |turn| turns.push(turn)).unwrap();
+    assert_eq!((session, turns), read_whole(&OpenCode, &found[0]).unwrap());
+    let path = store.put("ses.json", one.to_string());
+    let (session, turns) = read_file(Source::OpenCode, &path);
+    assert_eq!((session.source_id.as_str(), turns.len()), ("ses", 2));
+    let torn = &one.to_string()[..200];
+    let session = read_exports(torn.as_bytes(), "x", &mut |_| {}).unwrap();
+    assert!(session.damage.marks.contains(&Mark::TornTail), "{:?}", session.damage);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod feed;
 mod history;
 mod models;
 mod peer;
+mod permissions;
 mod provider;
 mod quick;
 mod sessions;

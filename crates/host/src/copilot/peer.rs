@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::connection::Wanted;
 use super::endpoint::Endpoint;
+use super::permissions::no_locations;
 use crate::connection::{Answer, Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Published};
@@ -234,6 +235,7 @@ impl Peer {
             Method::ModelGetCurrent => answer(&self.model(&read::<SessionParams>(method, params)?).await?),
             Method::ModelSwitchTo => answer(&self.switch_model(read(method, params)?).await?),
             Method::ModelList => answer(&SessionModelsResult { list: self.models() }),
+            Method::ModelSetEffort => answer(&self.set_effort(read(method, params)?).await?),
             Method::ModeGet => answer(&self.mode(&read::<SessionParams>(method, params)?).await?),
             Method::ModeSet => answer(&self.set_mode(read(method, params)?).await?),
             Method::OptionsUpdate => answer(&self.update_options(read(method, params)?).await?),
@@ -276,6 +278,30 @@ impl Peer {
             Method::PermissionsPending => {
                 answer(&self.pending_permissions(&read::<SessionParams>(method, params)?).await?)
             }
+            Method::PermissionsConfigure => answer(&self.configure_permissions(read(method, params)?).await?),
+            Method::PermissionsSetApproveAll => answer(&self.set_approve_all(read(method, params)?).await?),
+            Method::PermissionsGetMode => answer(&self.permission_mode(&read::<SessionParams>(method, params)?).await?),
+            Method::PermissionsSetMode => answer(&self.set_permission_mode(read(method, params)?).await?),
+            Method::PermissionsModifyRules => answer(&self.modify_rules(read(method, params)?).await?),
+            // Every client is told what is asked, and nobody else is told that one of them shows it.
+            Method::PermissionsSetRequired | Method::PermissionsNotifyPromptShown => {
+                self.find(&read::<SessionParams>(method, params)?.session_id).await?;
+                answer(&Success::YES)
+            }
+            Method::PermissionsResetApprovals => {
+                answer(&self.reset_approvals(&read::<SessionParams>(method, params)?).await?)
+            }
+            Method::PermissionsListPaths => answer(&self.allowed_paths(&read::<SessionParams>(method, params)?).await?),
+            Method::PermissionsAddPath => answer(&self.allow_path(read(method, params)?).await?),
+            Method::PermissionsSetPrimaryPath => answer(&self.set_primary_path(read(method, params)?).await?),
+            Method::PermissionsIsAllowedPath => answer(&self.is_allowed_path(read(method, params)?).await?),
+            Method::PermissionsIsWorkspacePath => answer(&self.is_workspace_path(read(method, params)?).await?),
+            Method::PermissionsResolveLocation => answer(&self.location(read(method, params)?).await?),
+            Method::PermissionsApplyLocation => answer(&self.apply_location(read(method, params)?).await?),
+            Method::PermissionsAddLocationApproval => Err(no_locations()),
+            Method::PermissionsIsTrusted => answer(&self.is_trusted(&read::<PathParams>(method, params)?)),
+            Method::PermissionsAddTrusted => answer(&self.add_trusted(&read::<PathParams>(method, params)?)?),
+            Method::PermissionsUnrestrictUrls => answer(&self.unrestrict_urls(read(method, params)?).await?),
             Method::ToolsHandlePending => answer(&self.answer_tool(read(method, params)?).await?),
             Method::UiHandlePendingUserInput => answer(&self.answer_input(read(method, params)?).await?),
         }

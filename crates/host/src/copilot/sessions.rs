@@ -25,6 +25,8 @@ use crate::session::{WorkspaceAnswer, WorkspaceRequest};
 const NEWS: usize = 1_024;
 /// The settings of agents that say how much they do by themselves.
 const MODE: &str = "mode";
+/// What agents call the setting for how long a model thinks.
+const EFFORTS: [&str; 5] = ["reasoning_effort", "reasoningEffort", "effort", "thought_level", "thinking"];
 
 impl Peer {
     pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, Refused> {
@@ -210,15 +212,35 @@ impl Peer {
 
     pub(super) async fn model(&self, params: &SessionParams) -> Result<CurrentModel, Refused> {
         let session = self.find(&params.session_id).await?;
-        let model = self.look(&session, named_model).await?;
-        Ok(CurrentModel { model_id: Some(model), reasoning_effort: None })
+        let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
+        Ok(CurrentModel { model_id: Some(model), reasoning_effort: effort.and_then(|(_, chosen)| chosen) })
+    }
+
+    pub(super) async fn set_effort(&self, params: SetEffortParams) -> Result<SetEffortResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        self.change_effort(&session, &params.reasoning_effort).await?;
+        Ok(SetEffortResult { reasoning_effort: params.reasoning_effort })
+    }
+
+    /// Has the agent think more or less, where that can be set.
+    async fn change_effort(&self, session: &Named, wanted: &str) -> Result<(), Refused> {
+        let (agent, effort) = self.look(session, |session| (session.provider.clone(), effort(session))).await?;
+        let Some((setting, _)) = effort else {
+            return Err(Refused::Failed(format!("agent {agent} has no reasoning effort that could be set")));
+        };
+        let values = Extra::from_iter([(setting, wanted.into())]);
+        self.carry_out(session, Command::ChangeConfig { values, replace: false }).await
     }
 
     pub(super) async fn switch_model(&self, params: SwitchModelParams) -> Result<SwitchModelResult, Refused> {
         let session = self.find(&params.session_id).await?;
         self.change_model(&session, &params.model_id).await?;
-        let model = self.look(&session, named_model).await?;
-        let state = CurrentModel { model_id: Some(model.clone()), reasoning_effort: None };
+        if let Some(effort) = &params.reasoning_effort {
+            self.change_effort(&session, effort).await?;
+        }
+        let (model, effort) = self.look(&session, |session| (named_model(session), effort(session))).await?;
+        let reasoning_effort = effort.and_then(|(_, chosen)| chosen);
+        let state = CurrentModel { model_id: Some(model.clone()), reasoning_effort };
         Ok(SwitchModelResult { model_id: Some(model), message: None, model_state: Some(state) })
     }
 
@@ -258,6 +280,9 @@ impl Peer {
         let session = self.find(&params.session_id).await?;
         if let Some(model) = &params.model {
             self.change_model(&session, model).await?;
+        }
+        if let Some(effort) = &params.reasoning_effort {
+            self.change_effort(&session, effort).await?;
         }
         Ok(Success::YES)
     }
@@ -331,6 +356,16 @@ fn named_model(session: &Session) -> String {
         Some(model) => format!("{}/{model}", session.provider),
         None => session.provider.to_string(),
     }
+}
+
+/// The setting for how long the model thinks, where the agent has one, and what is chosen.
+fn effort(session: &Session) -> Option<(String, Option<String>)> {
+    let config = session.config.as_ref();
+    let schemas = config.map(|config| &config.schema).into_iter().chain(&session.details.settings);
+    let mut known = schemas.filter_map(|schema| schema.get("properties")?.as_object());
+    let setting = known.find_map(|known| EFFORTS.into_iter().find(|name| known.contains_key(*name)))?;
+    let chosen = config.and_then(|config| config.values.get(setting)?.as_str().map(str::to_owned));
+    Some((setting.to_owned(), chosen))
 }
 
 /// A folder as sessions name it.

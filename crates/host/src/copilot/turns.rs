@@ -182,7 +182,7 @@ fn calls(turn: &ActiveTurn) -> impl Iterator<Item = &ToolCall> {
 }
 
 /// What a turn waits to be allowed.
-fn asked_permissions(turn: &ActiveTurn) -> impl Iterator<Item = (&ToolCall, &PermissionRequest)> {
+pub(super) fn asked_permissions(turn: &ActiveTurn) -> impl Iterator<Item = (&ToolCall, &PermissionRequest)> {
     calls(turn).filter_map(|call| match &call.status {
         ToolCallStatus::PendingConfirmation(request) => Some((call, request)),
         _ => None,

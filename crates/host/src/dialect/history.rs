@@ -6,7 +6,7 @@ use grove_wire::x_grove::history::{ListParams, ListResult, Method, Row, ScanPara
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
-use crate::history::{self, Query, Scan, Unavailable};
+use crate::history::{self, OpenError, Query, Scan, Unavailable};
 use crate::host::Host;
 use crate::sequencer::Reply;
 
@@ -42,6 +42,14 @@ pub(super) fn handle(host: &Host, id: Id, method: Method, params: Option<&RawVal
 
 pub(super) fn unavailable(error: &Unavailable) -> ErrorObject {
     ErrorObject::new(code::INTERNAL, error.to_string())
+}
+
+/// Why a session is not shown, to whoever wants to see it.
+pub(super) fn not_opened(error: &OpenError) -> ErrorObject {
+    match error {
+        OpenError::Unavailable(error) => unavailable(error),
+        OpenError::NoTurn(_) => ErrorObject::invalid_params(error.to_string()),
+    }
 }
 
 /// A host without a history has looked at nothing, and is done with that.

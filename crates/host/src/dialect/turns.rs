@@ -5,7 +5,7 @@ use std::sync::Arc;
 use grove_core::*;
 use grove_tree::turns::Limit;
 
-use crate::history::Unavailable;
+use crate::history::{OlderTurns, OpenError, Unavailable, Window};
 use crate::host::Host;
 use crate::sequencer::{Found, Published, Stopped, Wanted};
 use crate::store::session_file::{self, LoadError};
@@ -90,9 +90,12 @@ async fn find_history(
     before: Option<TurnId>,
     most: usize,
 ) -> Result<FoundTurns, TurnsError> {
-    let session = wanted.session_id().ok_or(TurnsError::NoChat)?;
-    let found = host.older_history(&session, before, most).await?;
-    let (turns, older) = found.ok_or(TurnsError::NoChat)?;
+    let window = Window { before, turns: most, bytes: host.0.config.limits.snapshot_bytes };
+    let found = host.older_history(wanted, window).await.map_err(|error| match error {
+        OpenError::Unavailable(error) => TurnsError::History(error),
+        OpenError::NoTurn(turn) => TurnsError::NoTurn(turn),
+    })?;
+    let OlderTurns { session, turns, older } = found.ok_or(TurnsError::NoChat)?;
     Ok(FoundTurns { session, turns, older })
 }
 

@@ -126,16 +126,6 @@ impl Wanted {
         }
     }
 
-    /// The session that this would be of, if it were one of another tool: they have their main chats alone.
-    pub(crate) fn session_id(&self) -> Option<SessionId> {
-        match self {
-            Wanted::Root | Wanted::Chat(ChatName::Of(..)) => None,
-            Wanted::Whole(uri) => uri.id(),
-            Wanted::Session(name) | Wanted::Chat(ChatName::Main(name)) => Some(name.id.clone()),
-            Wanted::Chat(ChatName::ById(id)) => Some(SessionId::from(id.as_str())),
-        }
-    }
-
     /// How its subscriber spells.
     pub(crate) fn spelling(&self) -> Spelling {
         match self {

@@ -375,8 +375,14 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Answers what a person has answered for all times.
+    /// Answers what a rule says, or what a person has answered for all times.
     fn answer_as_before(&mut self, chat: &ChatId, turn: TurnId, request: &PermissionRequest, out: &mut Outbox) {
+        if let Some(decision) = self.tip.details.permissions.as_ref().and_then(|policy| policy.answer(request)) {
+            let (chat, question) = (chat.clone(), PermissionQuestion::Request(request.id.clone()));
+            let verdict = Verdict::by_rule(decision, request);
+            self.accept(Command::ResolvePermission { chat, turn, question, verdict }, &Who::Host, out).ok();
+            return;
+        }
         let Some(remembered) = self.tip.details.remembered.iter().find(|known| known.answers(request)) else { return };
         let allows = remembered.option.allows;
         let fitting = |wanted: &dyn Fn(&PermissionOption) -> bool| {

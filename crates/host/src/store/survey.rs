@@ -126,7 +126,7 @@ impl Survey {
                 }
                 // A session that has not come to rest yet is in the journal alone.
                 Err(LoadError::Fs(FsError::NotFound { .. } | FsError::NotADirectory { .. })) => {
-                    if is_copy(fs, &id).await {
+                    if is_copy(fs, &id).await || is_hardly_begun(fs, &id).await {
                         self.undo(fs, &id).await;
                     }
                 }
@@ -268,4 +268,11 @@ impl Survey {
 /// Whether a folder is a copy of a session that was to go there. What cannot be told is none: it is left alone.
 async fn is_copy(fs: &dyn SessionFs, id: &SessionId) -> bool {
     copy::is_move(fs, &paths::folder(id)).await.unwrap_or(false)
+}
+
+/// Whether a folder holds nothing, or only files that were to get another name. A copy that was cut off while its note was
+/// written leaves one, and nobody misses it: what the journal tells of a session needs no folder.
+async fn is_hardly_begun(fs: &dyn SessionFs, id: &SessionId) -> bool {
+    let is_temporary = |name: &String| name.starts_with('.') && name.ends_with(".tmp");
+    fs.readdir(&paths::folder(id)).await.is_ok_and(|names| names.iter().all(is_temporary))
 }

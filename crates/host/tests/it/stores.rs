@@ -342,6 +342,23 @@ async fn host_on(stores: Stores, journal: &[u8]) -> (Host, Vec<String>) {
 }
 
 #[tokio::test]
+async fn a_copy_that_was_cut_off_before_its_note_was_there_leaves_no_folder() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    session_in(&host, &mut client, "local").await;
+    let journal = host.journal.bytes.lock().unwrap().clone();
+    // A note is written under another name first, and its folder is there by then.
+    host.other.write_file("s/.grove-7-0.tmp", b"{\"mo").await.unwrap();
+    host.other.write_file("foreign/notes.md", b"not ours").await.unwrap();
+    let stores = Stores::new(Arc::new(host.sessions.clone())).with(&"other".into(), Arc::new(host.other.clone()));
+    let (again, damage) = host_on(stores.unwrap(), &journal).await;
+    assert_eq!(damage, Vec::<String>::new());
+    assert_eq!(again.status().await.unwrap().sessions, 1);
+    assert_eq!(host.other.readdir("").await.unwrap(), ["foreign"]);
+    assert!(host.sessions.exists("s/session.json").await.unwrap());
+}
+
+#[tokio::test]
 async fn a_store_that_cannot_be_reached_costs_its_own_sessions_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let host = TestHost::start(Config::default()).await;

@@ -42,7 +42,8 @@ struct Feed {
 pub(super) struct Told {
     /// What is told on.
     pub(super) events: Vec<SessionsEvent>,
-    /// Sessions that were removed and not listed: those that were being made.
+    /// Sessions that may be gone without having been listed: one that was being made, or one that took another's place and
+    /// was removed before anybody looked.
     pub(super) dropped: Vec<SessionId>,
 }
 
@@ -127,7 +128,10 @@ impl Aggregate {
     fn recover(&mut self, feed: usize, told: &mut Told) {
         loop {
             match self.feeds[feed].events.try_recv() {
-                Ok(ProviderEvent::Replaced(replaced)) => told.events.push(SessionsEvent::Replaced(replaced)),
+                Ok(ProviderEvent::Replaced(replaced)) => {
+                    told.dropped.push(replaced.to.id().clone());
+                    told.events.push(SessionsEvent::Replaced(replaced));
+                }
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }

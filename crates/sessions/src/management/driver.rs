@@ -41,7 +41,6 @@ impl Driver {
                     stop
                 });
             }
-            view.mark_unchanged();
             let mut active = self.active();
             self.shared.catch_up();
             tokio::select! {

@@ -208,9 +208,6 @@ impl Shared {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = self.registry.snapshot();
         let told = inner.aggregate.catch_up(&entries);
-        for session in &told.dropped {
-            inner.selection.dropped(session);
-        }
         for event in told.events {
             inner.selection.follow(&event);
             if let SessionsEvent::Replaced(replaced) = &event {
@@ -218,6 +215,11 @@ impl Shared {
                 self.try_remember(&mut inner, Remember::Replaced { from, to });
             }
             self.tell(event);
+        }
+        for session in told.dropped {
+            if inner.aggregate.get(&session).is_none() {
+                inner.selection.dropped(&session);
+            }
         }
         self.look(&mut inner, &entries);
         inner

@@ -198,7 +198,9 @@ impl Selection {
     /// What is looked at now.
     pub(super) fn view(&mut self, entries: &[Entry], persisted: Option<&ProviderId>) -> View {
         let provider = |id: &str| entries.iter().find(|entry| entry.provider.id().as_str() == id);
-        if self.new_session.as_ref().is_some_and(|new| provider(new.provider_id().as_str()).is_none()) {
+        // Its provider may have gone, or have let go of it in an event that was lost.
+        let is_gone = |new: &Session| !new.is_held() || provider(new.provider_id().as_str()).is_none();
+        if self.new_session.as_ref().is_some_and(is_gone) {
             self.unset_new();
         }
         self.leave_archived();

@@ -21,8 +21,8 @@ use crate::provider::{
     Announcer, Availability, Environment, ProviderError, ProviderEvent, SessionType, SessionsChange, SessionsProvider,
 };
 use crate::session::{
-    ChatState, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource, SessionState, SessionStatus,
-    Workspace,
+    ChatState, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource, SessionState,
+    SessionStatus, Workspace,
 };
 
 /// How many sessions of a tool are shown: those that changed last. Older ones are left out.

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use grove_sessions::management::{Management, ManagementError};
+use grove_sessions::management::{Management, ManagementError, NobodyToAsk};
+use grove_sessions::provider::{Announcer, SendOptions};
 use grove_sessions::session::Interactivity;
-use grove_sessions::{InMemory, Memory, ProviderId, Registry, Remember, SessionSource, Uri};
+use grove_sessions::{InMemory, Memory, MemoryError, ProviderId, Registry, Remember, Remembered, SessionSource, Uri};
 use tokio::sync::Notify;
-
-use grove_sessions::management::NobodyToAsk;
-use grove_sessions::provider::SendOptions;
 
 use crate::provider::{TestProvider, manage};
 
@@ -151,6 +149,19 @@ fn the_active_session_follows_the_one_that_takes_its_place() {
 }
 
 #[test]
+fn a_session_that_took_a_place_and_went_unseen_is_not_looked_at() {
+    let provider = Arc::new(TestProvider { announcer: Announcer::with_capacity(2), ..TestProvider::new("a") });
+    let temporary = provider.add("temporary").session();
+    let (management, _driver, _handles) = manage([provider.clone()]);
+    management.open_session(temporary.resource()).unwrap();
+    let kept = provider.make("kept", "/work/app");
+    provider.announcer.availability();
+    provider.replace(temporary.id(), &kept);
+    provider.remove(kept.session().id());
+    assert_eq!((management.active_session(), management.sessions()), (None, vec![]));
+}
+
+#[test]
 fn an_active_session_that_goes_or_is_put_away_gives_way_to_the_form_for_a_new_one() {
     let provider = Arc::new(TestProvider::new("a"));
     let (one, two) = (provider.add("1"), provider.add("2"));
@@ -196,13 +207,11 @@ fn the_active_provider_is_the_kept_one_while_it_is_there_else_the_first() {
 fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
     let provider = Arc::new(TestProvider::new("a"));
     let session = provider.add("1").session();
-    let chat = provider.add_chat(&provider_source(&provider, "x"), "y");
     let memory = Arc::new(InMemory::default());
     let registry = Registry::new();
     let handle = registry.register(provider.clone()).unwrap();
     let (management, _driver) = Management::new(registry, memory.clone()).unwrap();
     management.open_session(session.resource()).unwrap();
-    assert!(management.open_chat(session.id(), &chat).is_err());
     drop((management, handle));
 
     let registry = Registry::new();
@@ -219,21 +228,17 @@ fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
     assert_eq!(memory.recall().unwrap().last_session.as_ref(), Some(kept.session().id()));
 }
 
-fn provider_source(provider: &TestProvider, name: &str) -> Arc<SessionSource> {
-    provider.make(name, "/work/app")
-}
-
 /// A memory whose disk is full.
 #[derive(Debug)]
 struct Broken;
 
 impl Memory for Broken {
-    fn recall(&self) -> Result<grove_sessions::Remembered, grove_sessions::MemoryError> {
-        Ok(grove_sessions::Remembered::default())
+    fn recall(&self) -> Result<Remembered, MemoryError> {
+        Ok(Remembered::default())
     }
 
-    fn remember(&self, _: Remember) -> Result<(), grove_sessions::MemoryError> {
-        Err(grove_sessions::MemoryError::Failed("the disk is full".into()))
+    fn remember(&self, _: Remember) -> Result<(), MemoryError> {
+        Err(MemoryError::Failed("the disk is full".into()))
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use grove_sessions::management::{ContextKeys, ContextValue, Management, row_context};
+use grove_sessions::management::{ContextKeys, ContextValue, Management, NobodyToAsk, row_context};
 use grove_sessions::provider::{Environment, SendOptions};
 use grove_sessions::session::Repository;
-
-use grove_sessions::management::NobodyToAsk;
 
 use crate::provider::{TestProvider, manage};
 

@@ -80,6 +80,12 @@ async fn a_draft_that_its_provider_loses_is_forgotten() {
     assert_eq!((management.new_session(), management.active_session()), (None, None));
     assert_eq!(management.sessions(), [listed]);
     create(&management, &a).await.unwrap();
+    a.lose_drafts();
+    for _ in 0..5000 {
+        a.announcer.session_types();
+    }
+    assert_eq!(management.new_session(), None, "even where what it told of it was lost");
+    create(&management, &a).await.unwrap();
     drop(handles);
     assert_eq!((management.new_session(), management.active_session()), (None, None));
 }
@@ -209,4 +215,19 @@ async fn a_host_that_goes_away_keeps_its_rows_and_loses_its_types_and_drafts() {
     a.come_back(&["2", "3"]);
     assert_eq!(ids(&management.sessions()), ["a:2", "a:3"], "what is gone there is gone here once it was listed");
     assert_eq!(management.all_session_types().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_done_can_be_done_on_any_thread() {
+    let a = Arc::new(TestProvider::new("a"));
+    let (management, _driver, _handles) = manage([a.clone()]);
+    let management = Arc::new(management);
+    let done = tokio::spawn(async move {
+        let new = create(&management, &a).await.unwrap();
+        send(&management, &new, "go").await.unwrap();
+        management.delete_session(new.id()).await.unwrap();
+        management.unset_new_session().await;
+        management.sessions().len()
+    });
+    assert_eq!(done.await.unwrap(), 0);
 }

@@ -143,6 +143,10 @@ fn a_change_of_an_unheard_session_is_settled_by_the_providers_list() {
     assert!(management.sessions().is_empty(), "it is in no list");
     a.announcer.sessions(SessionsChange::removed([gone.session()]));
     assert!(management.sessions().is_empty());
+    let unheard = a.make("unheard", "/work/app");
+    a.add_silently(&unheard);
+    a.announcer.sessions(SessionsChange::changed([unheard.session()]));
+    assert_eq!(ids(&management.sessions()), ["a:unheard"]);
 }
 
 #[test]

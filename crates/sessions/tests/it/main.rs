@@ -6,11 +6,10 @@
 mod active;
 mod chats;
 mod context;
+mod documents;
 mod drafts;
 mod facade;
 mod groups;
-mod history;
-mod hosts;
 mod law;
 mod listing;
 mod names;

@@ -177,7 +177,7 @@ impl ChatNames {
 }
 
 /// A chat's name, computed from that of its session.
-fn computed(chat: &str, session: &str) -> String {
+pub fn computed(chat: &str, session: &str) -> String {
     format!("{CHAT}://{chat}/{}", BASE64_URL_SAFE_NO_PAD.encode(session))
 }
 

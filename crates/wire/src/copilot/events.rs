@@ -155,6 +155,7 @@ events! {
     "session.title_changed" => TitleChanged(TitleChanged),
     "session.model_change" => ModelChange(ModelChange),
     "session.plan_changed" => PlanChanged(PlanChanged),
+    "session.permissions_changed" => PermissionsChanged(PermissionsChanged),
     "session.workspace_file_changed" => WorkspaceFileChanged(WorkspaceFileChanged),
     "session.todos_changed" => TodosChanged(TodosChanged),
     "session.compaction_start" => CompactionStart(CompactionStart),
@@ -249,6 +250,13 @@ records! {
     pub struct PlanChanged {
         /// `create`, `update` or `delete`.
         pub operation: String,
+    }
+
+    #[derive(Default, Eq)]
+    pub struct PermissionsChanged {
+        /// `manual` or `allow-all`.
+        pub mode: String,
+        pub previous_mode: String,
     }
 
     #[derive(Default, Eq)]
@@ -431,6 +439,8 @@ records! {
         pub permission_request: PermissionRequest,
         /// The same for whoever shows it to a person.
         pub prompt_request: Option<PromptRequest>,
+        /// It is answered without the client: by a rule, or as it was before.
+        pub resolved_by_hook: Option<bool>,
     }
 
     /// What an agent wants to do. Which members there are depends on the kind; clients of some kinds want them all, so

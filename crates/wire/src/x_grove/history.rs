@@ -47,6 +47,8 @@ pub struct About {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     pub turns: u32,
+    /// How many of them were not cancelled.
+    pub turns_completed: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -80,6 +80,10 @@ fn details() -> Details {
             about: "make test".into(),
             option: PermissionOption { id: "always".into(), label: "Always".into(), allows: true, lasting: true },
         }],
+        permissions: Some(Permissions {
+            approved: vec![PermissionRule { kind: PermissionKind::Shell, argument: Some("git:*".into()) }],
+            ..Permissions::default()
+        }),
         warnings: vec!["Another session's agent works in this folder too".into()],
         workspace: Some(WorkspaceDetails {
             plan: Some(Timestamp(1_760_090_400_000)),

@@ -111,6 +111,7 @@ fn turn() -> ForeignTurn {
         outcome: TurnOutcome::Failed(ErrorInfo::new("agentFailed", "the line went dead")),
         model: Some(ForeignModel::new("copilot/gpt-4")),
         usage: Some(ForeignUsage { input_tokens: Some(12), output_tokens: Some(3), ..ForeignUsage::default() }),
+        references: vec![Place::local("/w/c.rs")],
         citations: vec![CodeCitation { source: "https://e.org/x".into(), licence: "MIT".into(), snippet: "x".into() }],
         ..ForeignTurn::default()
     }

@@ -91,6 +91,10 @@ Slow.
 
 **This turn: failed: the line went dead**
 
+References:
+
+- /w/c.rs
+
 Resembles public code:
 
 - https://e.org/x (MIT)

@@ -8,11 +8,13 @@ use grove_wire::ahp::{self, NegotiationError, ReconnectParams, error_code};
 use grove_wire::jsonrpc::{self, ErrorObject, Id};
 use serde_json::value::RawValue;
 
-use super::snapshot::{View, cut, cut_all, cut_foreign};
+use super::snapshot::{Cut, Foreign, View, cut, cut_all};
 use super::{Peer, not_found, wanted};
 use crate::connection::{Close, Encode, Outgoing};
 use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
+use crate::dialect::history::not_opened;
+use crate::history::OpenError;
 use crate::sequencer::{
     Attach, AttachAnswer, AttachAs, Missed, Published, Reply, Seen, Subscribe, Subscribed, ToSequencer, Told, Wanted,
 };
@@ -58,10 +60,11 @@ impl Peer {
         let limits = self.host.0.config.limits;
         let folder = self.host.0.config.folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
+        let foreign = self.open_all(&channels).await;
         let asked = channels.clone();
         let answer: AttachAnswer = Box::new(move |attached| {
             let server_seq = attached.published.seq;
-            let cuts = cut_all(&asked, &attached, &limits);
+            let cuts = cut_all(&asked, foreign, &attached, &limits);
             Box::new(move || {
                 let begun = ahp::InitializeResult {
                     protocol_version: version.to_string(),
@@ -123,11 +126,14 @@ impl Peer {
                 (channels, Seen::Each(seen))
             }
         };
+        let foreign = self.open_all(&channels).await;
         let asked: Vec<String> = channels.clone();
         let answer: AttachAnswer = Box::new(move |mut attached| -> Encode {
             match std::mem::replace(&mut attached.missed, Missed::Together(None)) {
                 Missed::Together(Some(missed)) => {
-                    let there = attached.subscribed;
+                    // Nothing happens in what another tool left, so nothing of it was missed.
+                    let there = attached.subscribed.into_iter().zip(foreign);
+                    let there: Vec<bool> = there.map(|(there, foreign)| there || foreign.is_some()).collect();
                     Box::new(move || {
                         let missing = asked.iter().zip(there).filter(|(_, there)| !there).map(|(uri, _)| uri);
                         let missing = serde_json::to_string(&missing.collect::<Vec<_>>()).unwrap_or_default();
@@ -137,36 +143,36 @@ impl Peer {
                     })
                 }
                 Missed::Together(None) => {
-                    let cuts = cut_all(&asked, &attached, &limits);
+                    let cuts = cut_all(&asked, foreign, &attached, &limits);
                     Box::new(move || {
                         let snapshots = join(cuts.iter().map(|cut| cut.json()));
                         jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
                     })
                 }
                 Missed::Each(each) => {
-                    let mut cuts: Vec<_> = asked
-                        .iter()
-                        .zip(&each)
-                        .map(|(uri, missed)| match missed {
-                            Some(_) => None,
-                            None => cut(uri, attached.published, &limits, View::all(&limits, asked.len())),
-                        })
-                        .collect();
-                    let there = attached.subscribed;
+                    let view = View::all(&limits, asked.len());
+                    let seq = attached.published.seq;
+                    let outcomes = asked.iter().zip(foreign).zip(each).zip(attached.subscribed);
+                    let outcomes = outcomes.map(|(((uri, foreign), missed), there)| match (there, missed) {
+                        (true, Some(missed)) => Outcome::Replay(missed),
+                        (true, None) => cut(uri, attached.published, &limits, view).into(),
+                        // It may have grown since, which no action tells.
+                        (false, _) => foreign.map(|foreign| foreign.at(uri, seq)).into(),
+                    });
+                    let outcomes: Vec<_> = outcomes.collect();
                     Box::new(move || {
-                        let outcomes = asked.iter().zip(there).zip(each).zip(cuts.drain(..));
-                        let outcomes = outcomes.map(|(((uri, there), missed), cut)| {
+                        let outcomes = asked.iter().zip(outcomes).map(|(uri, outcome)| {
                             let channel = serde_json::to_string(uri).unwrap_or_default();
-                            match (there, missed, cut) {
-                                (true, Some(missed), _) => {
+                            match outcome {
+                                Outcome::Replay(missed) => {
                                     let actions = actions(&missed, &registry);
                                     format!(r#"{{"kind":"replay","channel":{channel},"actions":[{actions}]}}"#)
                                 }
-                                (true, None, Some(cut)) => {
+                                Outcome::Snapshot(cut) => {
                                     let cut = cut.json();
                                     format!(r#"{{"kind":"snapshot","channel":{channel},"snapshot":{cut}}}"#)
                                 }
-                                (_, _, _) => format!(r#"{{"kind":"missing","channel":{channel}}}"#),
+                                Outcome::Missing => format!(r#"{{"kind":"missing","channel":{channel}}}"#),
                             }
                         });
                         jsonrpc::response_raw(&id, &format!(r#"{{"channels":[{}]}}"#, join(outcomes)))
@@ -247,21 +253,15 @@ impl Peer {
         let limits = self.host.0.config.limits;
         let most = params.view.and_then(|view| view.turns).and_then(|turns| usize::try_from(turns).ok());
         let view = View { turns: most.unwrap_or(usize::MAX), ..View::all(&limits, 1) };
-        let opened = match wanted.session_id() {
-            Some(session) => self.host.open_history(&session).await,
-            None => Ok(None),
-        };
-        match opened {
+        match self.opened(&wanted, view).await {
             // Nothing happens in what another tool left, so there is nothing to be told of.
-            Ok(Some((session, seq))) => {
-                let Some(cut) = cut_foreign(&uri, &session, seq, &limits, view) else {
-                    return Err((reply, not_found(&uri)));
-                };
+            Ok(Some((foreign, seq))) => {
+                let cut = foreign.at(&uri, seq);
                 reply(Box::new(move || jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json()))));
                 return Ok(());
             }
             Ok(None) => {}
-            Err(error) => return Err((reply, crate::dialect::history::unavailable(&error))),
+            Err(error) => return Err((reply, not_opened(&error))),
         }
         let latency = params.delivery.and_then(|delivery| delivery.max_latency_ms).unwrap_or(0);
         let patience = Duration::from_millis(latency).min(MOST_PATIENCE);
@@ -293,6 +293,32 @@ impl Peer {
         Ok(())
     }
 
+    /// What a name leads to, if another tool left it, and at which number it was looked at.
+    async fn opened(&self, wanted: &Wanted, view: View) -> Result<Option<(Foreign, u64)>, OpenError> {
+        let opened = self.host.open_history(wanted, view.turns, view.bytes).await?;
+        Ok(opened.and_then(|(opened, seq)| Some((Foreign::of(wanted, &opened, view)?, seq))))
+    }
+
+    /// The same of everything that a client asks for at its beginning, in its order. What cannot be read is left out, and so is
+    /// what is beyond the subscriptions that a connection may have.
+    async fn open_all(&self, channels: &[String]) -> Vec<Option<Foreign>> {
+        let limits = &self.host.0.config.limits;
+        let (view, mut left) = (View::all(limits, channels.len()), limits.subscriptions);
+        let mut all = Vec::with_capacity(channels.len());
+        for uri in channels {
+            let opened = match Channel::parse(uri).and_then(wanted).filter(|_| left > 0) {
+                Some(wanted) => self.opened(&wanted, view).await.unwrap_or_else(|error| {
+                    tracing::debug!(%error, %uri, "a session of another tool is left out");
+                    None
+                }),
+                None => None,
+            };
+            left -= usize::from(opened.is_some());
+            all.push(opened.map(|(foreign, _)| foreign));
+        }
+        all
+    }
+
     pub(super) async fn unsubscribe(&mut self, uri: &str) -> Result<(), ErrorObject> {
         match Channel::parse(uri) {
             Some(Channel::ResourceWatch(watch)) => self.watches.drop(&watch),
@@ -305,6 +331,19 @@ impl Peer {
             None => {}
         }
         Ok(())
+    }
+}
+
+/// What a client that comes back is given of a channel.
+enum Outcome {
+    Replay(Vec<Told>),
+    Snapshot(Cut),
+    Missing,
+}
+
+impl From<Option<Cut>> for Outcome {
+    fn from(cut: Option<Cut>) -> Self {
+        cut.map_or(Outcome::Missing, Outcome::Snapshot)
     }
 }
 

@@ -54,9 +54,8 @@ impl Peer {
 
     /// Nobody goes on with what another tool left.
     async fn refuse_history(&self, client: ClientId, params: ahp::DispatchActionParams) -> Result<(), ErrorObject> {
-        let session = Channel::parse(&params.channel).and_then(wanted).and_then(|wanted| wanted.session_id());
-        match session {
-            Some(session) if self.host.is_history(&session).await => {
+        match Channel::parse(&params.channel).and_then(wanted) {
+            Some(wanted) if self.host.is_history(&wanted).await => {
                 let origin = Origin { client, client_seq: params.client_seq, extra: None };
                 let refused = self.aside(params.channel, params.action, origin)(Reply::Refused(CONTINUE_FIRST.into()));
                 self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)

@@ -16,7 +16,7 @@ use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
 use crate::dialect::x_grove::tree_error;
-use crate::history::Query;
+use crate::history::{CONTINUE_FIRST, Query};
 use crate::host::{CreateError, CreateSession};
 use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
 use crate::session::{NewChat, SessionHandle, ToSession};
@@ -62,10 +62,10 @@ impl Peer {
             let start = after.map_or(0, |after| sessions.partition_point(|(place, ..)| *place >= after));
             let page = &sessions[start..sessions.len().min(start + limit)];
             let items = page.iter().map(|(_, session, failed, about)| {
-                let row = project::summary(session, *failed, &Names::of(session), spellings.of(&session.id));
+                let (names, spelling) = (Names::of(session), spellings.of(&session.id));
                 match about {
-                    Some(about) => ahp::SessionSummary { meta: project::history(about), ..row },
-                    None => row,
+                    Some(about) => project::foreign_summary(session, about, &names, spelling),
+                    None => project::summary(session, *failed, &names, spelling),
                 }
             });
             let more = start + page.len() < sessions.len();
@@ -81,6 +81,10 @@ impl Peer {
             let message = format!("{} is no session URI: it must be <scheme>:/<id>", shown(&params.channel));
             return Err(ErrorObject::invalid_params(message));
         };
+        // It would hide what is there under this name.
+        if self.host.is_history(&Wanted::Session(name.clone())).await {
+            return Err(ErrorObject::new(error_code::SESSION_ALREADY_EXISTS, CONTINUE_FIRST));
+        }
         let provider = self.provider_of(params.provider, &name)?;
         let active_client = params.active_client.map(ahp::decode::active_client).transpose();
         let active_client = active_client.map_err(ErrorObject::invalid_params)?;
@@ -133,14 +137,13 @@ impl Peer {
 
     pub(super) async fn dispose_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: ahp::ChannelParams = read_params(params)?;
-        let missing = || no_session(&params.channel);
         let uri = match self.find(&params.channel).await? {
             Some(Whereabouts::Session(uri)) => uri,
-            Some(_) | None => return Err(missing()),
+            Some(_) | None => return Err(self.unchangeable(&params.channel, no_session(&params.channel)).await),
         };
         match self.host.dispose_session(&uri).await.map_err(stopped)? {
             true => Ok(()),
-            false => Err(missing()),
+            false => Err(no_session(&params.channel)),
         }
     }
 
@@ -155,7 +158,9 @@ impl Peer {
             Some(Whereabouts::Session(uri)) => self.handle_of(&uri).await?,
             Some(_) | None => None,
         };
-        let session = session.ok_or_else(|| no_session(&params.channel))?;
+        let Some(session) = session else {
+            return Err(self.unchangeable(&params.channel, no_session(&params.channel)).await);
+        };
         let chat = match Channel::parse(&params.chat) {
             Some(Channel::Chat(name)) => self.new_chat(&name).await?,
             _ => None,
@@ -206,7 +211,7 @@ impl Peer {
                 let message = format!("{} is of another session: fork that one (x-grove/fork)", shown(&from));
                 return Err(ErrorObject::invalid_params(message));
             }
-            Some(_) | None => return Err(not_found(&from)),
+            Some(_) | None => return Err(self.unchangeable(&from, not_found(&from)).await),
         };
         let new = NewChat { chat, uri, turn: turn.into(), kind };
         let (done, told) = oneshot::channel();
@@ -230,7 +235,7 @@ impl Peer {
         let params: ahp::ChannelParams = read_params(params)?;
         let (uri, chat) = match self.find(&params.channel).await? {
             Some(Whereabouts::Chat(uri, chat)) => (uri, chat),
-            Some(_) | None => return Err(not_found(&params.channel)),
+            Some(_) | None => return Err(self.unchangeable(&params.channel, not_found(&params.channel)).await),
         };
         let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
         let removed = self.host.carry_out(&session, Command::RemoveChat(chat)).await.map_err(stopped)?;
@@ -247,10 +252,21 @@ impl Peer {
             Some(Whereabouts::Session(session)) => Ok((session, Session::MAIN_CHAT.into())),
             Some(Whereabouts::Chat(session, chat)) => Ok((session, chat)),
             Some(Whereabouts::Root) => Err(no_session(channel)),
-            None => match Channel::parse(channel) {
-                Some(Channel::Session(name)) => Err(self.missing(&name.id, channel).await),
-                Some(_) | None => Err(no_session(channel)),
-            },
+            None => {
+                let missing = match Channel::parse(channel) {
+                    Some(Channel::Session(name)) => self.missing(&name.id, channel).await,
+                    Some(_) | None => no_session(channel),
+                };
+                Err(self.unchangeable(channel, missing).await)
+            }
+        }
+    }
+
+    /// That another tool's session cannot be changed, or that there is nothing.
+    async fn unchangeable(&self, channel: &str, otherwise: ErrorObject) -> ErrorObject {
+        match Channel::parse(channel).and_then(super::wanted) {
+            Some(wanted) if self.host.is_history(&wanted).await => ErrorObject::new(otherwise.code, CONTINUE_FIRST),
+            Some(_) | None => otherwise,
         }
     }
 

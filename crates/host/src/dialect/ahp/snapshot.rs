@@ -1,12 +1,16 @@
 //! Snapshots: cut in one step with their subscription, encoded later.
 
-use grove_core::{Chat, Session, SessionId};
-use grove_wire::ahp::uri::{Channel, ChatName, Names};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use grove_core::{Chat, SessionId};
+use grove_wire::ahp::uri::{Channel, Names};
 use grove_wire::ahp::{self, project};
 
 use super::wanted;
 use crate::config::Limits;
 use crate::dialect::turns::newest;
+use crate::history::{self, Opened};
 use crate::sequencer::{Found, Published, Wanted, Welcome};
 
 /// How many snapshots of the full size one answer may hold; beyond, snapshots hold fewer turns.
@@ -39,13 +43,28 @@ enum CutState {
     Root(Box<ahp::RootState>),
     Session(Box<ahp::SessionState>),
     Chat { session: SessionId, chat: Box<Chat>, names: Box<Names>, spelling: ahp::uri::Spelling, bytes: usize },
+    Foreign(Foreign),
 }
 
-/// The states of what a connection is subscribed to now; the rest of what it asked for is left out.
-pub(super) fn cut_all(uris: &[String], attached: &Welcome<'_>, limits: &Limits) -> Vec<Cut> {
+/// The state of a session that is not the host's own, or of its chat. It is encoded at once, so that what it was read from is
+/// let go.
+pub(super) struct Foreign(String);
+
+/// The states of what a connection is subscribed to now, and of what other tools left; the rest of what it asked for is left
+/// out.
+pub(super) fn cut_all(
+    uris: &[String],
+    foreign: Vec<Option<Foreign>>,
+    attached: &Welcome<'_>,
+    limits: &Limits,
+) -> Vec<Cut> {
     let view = View::all(limits, uris.len());
-    let subscribed = uris.iter().zip(&attached.subscribed).filter(|(_, subscribed)| **subscribed);
-    subscribed.filter_map(|(uri, _)| cut(uri, attached.published, limits, view)).collect()
+    let asked = uris.iter().zip(foreign).zip(&attached.subscribed);
+    let cuts = asked.filter_map(|((uri, foreign), subscribed)| match subscribed {
+        true => cut(uri, attached.published, limits, view),
+        false => foreign.map(|foreign| foreign.at(uri, attached.published.seq)),
+    });
+    cuts.collect()
 }
 
 pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, view: View) -> Option<Cut> {
@@ -53,29 +72,6 @@ pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, view: View)
     let spelling = wanted.spelling();
     let state = match published.find(&wanted)? {
         Found::Root => CutState::Root(Box::new(project::root(&published.state.root))),
-        found => of_session(found, spelling, limits, view)?,
-    };
-    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
-}
-
-/// The state of a session that is not the host's own, or of its chat.
-pub(super) fn cut_foreign(uri: &str, session: &Session, seq: u64, limits: &Limits, view: View) -> Option<Cut> {
-    let wanted = wanted(Channel::parse(uri)?)?;
-    let found = match &wanted {
-        Wanted::Root | Wanted::Whole(_) | Wanted::Chat(ChatName::Of(..)) => return None,
-        Wanted::Session(name) => Some(Found::Session(session)).filter(|_| name.fits(session))?,
-        Wanted::Chat(ChatName::Main(name)) => {
-            session.main_chat().filter(|_| name.fits(session)).map(|chat| Found::Chat(session, chat))?
-        }
-        Wanted::Chat(ChatName::ById(_)) => Found::Chat(session, session.main_chat()?),
-    };
-    let state = of_session(found, wanted.spelling(), limits, view)?;
-    Some(Cut { uri: uri.to_owned(), seq, state })
-}
-
-fn of_session(found: Found<'_>, spelling: ahp::uri::Spelling, limits: &Limits, view: View) -> Option<CutState> {
-    Some(match found {
-        Found::Root => return None,
         Found::Whole(session) | Found::Session(session) => {
             CutState::Session(Box::new(project::session(session, &Names::of(session), spelling)))
         }
@@ -86,25 +82,59 @@ fn of_session(found: Found<'_>, spelling: ahp::uri::Spelling, limits: &Limits, v
             spelling,
             bytes: view.bytes,
         },
-    })
+    };
+    Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
+}
+
+impl Foreign {
+    /// The state of what a name leads to; nothing where the session has no such chat.
+    pub(super) fn of(wanted: &Wanted, opened: &Opened, view: View) -> Option<Self> {
+        let Opened { session, started } = opened;
+        let (names, spelling) = (Names::of(session), wanted.spelling());
+        let json = match wanted {
+            Wanted::Root | Wanted::Whole(_) => return None,
+            Wanted::Session(_) => serde_json::to_string(&project::foreign_session(session, started, &names, spelling)),
+            Wanted::Chat(_) => {
+                let (_, chat) = history::place(wanted)?;
+                let chat = session.chat(&chat)?;
+                let (turns, cursor) = window(&session.id, chat, view.bytes);
+                project::foreign_chat_json((&session.id, chat), started, &turns, cursor, &names, spelling)
+            }
+        };
+        Some(Self(plain(json)))
+    }
+
+    pub(super) fn at(self, uri: &str, seq: u64) -> Cut {
+        Cut { uri: uri.to_owned(), seq, state: CutState::Foreign(self) }
+    }
+}
+
+/// The newest turns that fit, and where older ones go on.
+fn window(session: &SessionId, chat: &Chat, bytes: usize) -> (Vec<Arc<str>>, Option<String>) {
+    let turns = newest(&chat.turns, |turn| project::turn_json(session, turn), bytes);
+    let first = chat.turns.get(chat.turns.len() - turns.len());
+    let older = chat.has_older_turns || turns.len() < chat.turns.len();
+    // A client that wants no turns asks for those before none.
+    let cursor = older.then(|| first.map(|turn| turn.id.to_string()).unwrap_or_default());
+    (turns, cursor)
+}
+
+/// Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
+fn plain(json: serde_json::Result<String>) -> String {
+    json.unwrap_or_else(|_| "null".to_owned())
 }
 
 impl Cut {
     pub(super) fn json(&self) -> String {
         let state = match &self.state {
-            CutState::Root(root) => serde_json::to_string(root),
-            CutState::Session(session) => serde_json::to_string(session),
+            CutState::Root(root) => Cow::Owned(plain(serde_json::to_string(root))),
+            CutState::Session(session) => Cow::Owned(plain(serde_json::to_string(session))),
             CutState::Chat { session, chat, names, spelling, bytes } => {
-                let turns = newest(&chat.turns, |turn| project::turn_json(session, turn), *bytes);
-                let first = chat.turns.get(chat.turns.len() - turns.len());
-                let older = chat.has_older_turns || turns.len() < chat.turns.len();
-                // A client that wants no turns asks for those before none.
-                let cursor = older.then(|| first.map(|turn| turn.id.to_string()).unwrap_or_default());
-                project::chat_json(session, chat, &turns, cursor, names, *spelling)
+                let (turns, cursor) = window(session, chat, *bytes);
+                Cow::Owned(plain(project::chat_json(session, chat, &turns, cursor, names, *spelling)))
             }
+            CutState::Foreign(Foreign(json)) => Cow::Borrowed(json.as_str()),
         };
-        // Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
-        let state = state.unwrap_or_else(|_| "null".to_owned());
         let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
         format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)
     }

@@ -15,13 +15,13 @@ use grove_work::{FileError, file_uri, local_path};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::snapshot::{Cut, cut, cut_all};
+use self::snapshot::{Foreign, cut, cut_all, share};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
 use super::turns::{self, FoundTurns, TurnsError, newest};
 use crate::branch::TreePlace;
 use crate::connection::{Encode, Queue};
-use crate::history::{CONTINUE_FIRST, Query, Unavailable};
+use crate::history::{CONTINUE_FIRST, OpenError, Query};
 use crate::host::{CreateError, CreateSession, Host};
 use crate::sequencer::{
     Aside, Attach, AttachAnswer, AttachAs, ConnectionId, Missed, Origin, Reply, Seen, Subscribe, Subscribed,
@@ -74,7 +74,7 @@ impl Peer {
         let session = SessionUri::from(uri);
         match self.host.session(&session).await.map_err(stopped)? {
             Some(_) => Ok((session, Session::MAIN_CHAT.into())),
-            None => Err(self.missing(uri).await),
+            None => Err(self.unchangeable(uri, self.missing(uri).await).await),
         }
     }
 
@@ -143,6 +143,7 @@ impl Peer {
         };
         let limits = self.host.0.config.limits;
         let folder = self.host.0.config.folders.default_directory.clone();
+        let foreign = self.open_all(&subscriptions).await;
         let wanted = subscriptions.clone();
         self.attach(
             client,
@@ -150,7 +151,7 @@ impl Peer {
             &subscriptions,
             Box::new(move |attached| {
                 let seq = attached.published.seq;
-                let cuts = cut_all(&wanted, &attached, &limits);
+                let cuts = cut_all(&wanted, foreign, &attached, &limits);
                 Box::new(move || {
                     let folder = folder.and_then(|folder| serde_json::to_string(&file_uri(&folder)).ok());
                     let folder = folder.map(|folder| format!(r#","defaultDirectory":{folder}"#)).unwrap_or_default();
@@ -178,6 +179,7 @@ impl Peer {
         };
         let limits = self.host.0.config.limits;
         let registry = self.host.0.config.registry;
+        let foreign = self.open_all(&subscriptions).await;
         let wanted = subscriptions.clone();
         self.attach(
             client,
@@ -192,7 +194,7 @@ impl Peer {
                         jsonrpc::response_raw(&id, &format!(r#"{{"type":"replay","actions":[{actions}]}}"#))
                     }),
                     Missed::Together(None) | Missed::Each(_) => {
-                        let cuts = cut_all(&wanted, &attached, &limits);
+                        let cuts = cut_all(&wanted, foreign, &attached, &limits);
                         Box::new(move || {
                             let snapshots = join(cuts.iter().map(|cut| cut.json()));
                             jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
@@ -248,13 +250,14 @@ impl Peer {
         };
         self.load(&uri).await;
         let limits = self.host.0.config.limits;
-        match self.opened(&uri).await {
-            Ok(Some(cut)) => {
+        match self.opened(&uri, limits.snapshot_bytes).await {
+            Ok(Some((foreign, seq))) => {
+                let cut = foreign.at(&uri, seq);
                 reply(Box::new(move || jsonrpc::response_raw(&id, &cut.json())));
                 return Ok(());
             }
             Ok(None) => {}
-            Err(error) => return Err((reply, super::history::unavailable(&error))),
+            Err(error) => return Err((reply, super::history::not_opened(&error))),
         }
         let missing = self.missing(&uri).await;
         let subscribe = Subscribe {
@@ -282,15 +285,45 @@ impl Peer {
     }
 
     /// A session that another tool left. Nothing happens in it, so there is nothing to be told of.
-    async fn opened(&self, uri: &str) -> Result<Option<Cut>, Unavailable> {
-        let Some(id) = SessionUri::from(uri).id() else { return Ok(None) };
-        let opened = self.host.open_history(&id).await?.filter(|(session, _)| session.uri.as_str() == uri);
-        let limits = self.host.0.config.limits;
-        Ok(opened.map(|(session, seq)| Cut::of(uri, session, seq, limits.snapshot_bytes)))
+    async fn opened(&self, uri: &str, bytes: usize) -> Result<Option<(Foreign, u64)>, OpenError> {
+        let opened = self.host.open_history(&wanted(uri), usize::MAX, bytes).await?;
+        Ok(opened.map(|(opened, seq)| (Foreign::of(&opened.session, bytes), seq)))
+    }
+
+    /// The same of everything that a client asks for at its beginning, in its order. What cannot be read is left out, and so is
+    /// what is beyond the subscriptions that a connection may have.
+    async fn open_all(&self, uris: &[String]) -> Vec<Option<Foreign>> {
+        let limits = &self.host.0.config.limits;
+        let (share, mut left) = (share(limits, uris.len()), limits.subscriptions);
+        let mut foreign = Vec::with_capacity(uris.len());
+        for uri in uris {
+            let opened = match left {
+                0 => None,
+                _ => self.opened(uri, share).await.unwrap_or_else(|error| {
+                    tracing::debug!(%error, %uri, "a session of another tool is left out");
+                    None
+                }),
+            };
+            left -= usize::from(opened.is_some());
+            foreign.push(opened.map(|(foreign, _)| foreign));
+        }
+        foreign
+    }
+
+    /// That another tool's session cannot be changed, or that there is none.
+    async fn unchangeable(&self, uri: &str, otherwise: ErrorObject) -> ErrorObject {
+        match self.host.is_history(&wanted(uri)).await {
+            true => ErrorObject::new(otherwise.code, CONTINUE_FIRST),
+            false => otherwise,
+        }
     }
 
     async fn create_session(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
         let params: v1::CreateSessionParams = read_params(params)?;
+        // It would hide what is there under this name.
+        if self.host.is_history(&wanted(&params.session)).await {
+            return Err(ErrorObject::new(error_code::SESSION_EXISTS, CONTINUE_FIRST));
+        }
         let wanted = CreateSession {
             uri: params.session.into(),
             provider: params.provider.map(ProviderId::from),
@@ -323,7 +356,7 @@ impl Peer {
         let uri = SessionUri::from(params.session);
         match self.host.dispose_session(&uri).await.map_err(stopped)? {
             true => Ok(()),
-            false => Err(no_session(uri.as_str())),
+            false => Err(self.unchangeable(uri.as_str(), no_session(uri.as_str())).await),
         }
     }
 
@@ -467,15 +500,12 @@ impl Peer {
         };
         match (head.session.as_str(), head.kind.as_str()) {
             (Some(uri), _) => {
-                let uri = SessionUri::from(uri);
-                let Some(session) = self.host.session(&uri).await.map_err(stopped)? else {
-                    return match uri.id() {
-                        Some(id) if self.host.is_history(&id).await => {
-                            let refused = answer(session::Reply::Refused(CONTINUE_FIRST.to_owned()));
-                            self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)
-                        }
-                        Some(_) | None => Ok(()),
-                    };
+                let Some(session) = self.host.session(&SessionUri::from(uri)).await.map_err(stopped)? else {
+                    if self.host.is_history(&wanted(uri)).await {
+                        let refused = answer(session::Reply::Refused(CONTINUE_FIRST.to_owned()));
+                        self.host.0.sequencer.tell(ToSequencer::Tell(refused)).await.map_err(stopped)?;
+                    }
+                    return Ok(());
                 };
                 let dispatch = Dispatch {
                     wish: command.map(|command| Wish::Command(Box::new(command))),

@@ -1,5 +1,7 @@
 //! Snapshots: cut in one step with their subscription, encoded later.
 
+use std::borrow::Cow;
+
 use grove_core::Session;
 use grove_wire::v1::{self, project};
 
@@ -22,13 +24,32 @@ pub(super) struct Cut {
 enum CutState {
     Root(v1::RootState),
     Session { session: Box<Session>, bytes: usize },
+    Foreign(Foreign),
 }
 
-/// The states of what a connection is subscribed to now; the rest of what it asked for is left out.
-pub(super) fn cut_all(uris: &[String], attached: &Welcome<'_>, limits: &Limits) -> Vec<Cut> {
-    let share = limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / uris.len().max(1));
-    let subscribed = uris.iter().zip(&attached.subscribed).filter(|(_, subscribed)| **subscribed);
-    subscribed.filter_map(|(uri, _)| cut(uri, attached.published, limits, share)).collect()
+/// The state of a session that is not the host's own. It is encoded at once, so that what it was read from is let go.
+pub(super) struct Foreign(String);
+
+/// How many bytes each snapshot may have, where one answer holds so many.
+pub(super) fn share(limits: &Limits, snapshots: usize) -> usize {
+    limits.snapshot_bytes.min(FULL_SNAPSHOTS * limits.snapshot_bytes / snapshots.max(1))
+}
+
+/// The states of what a connection is subscribed to now, and of what other tools left; the rest of what it asked for is left
+/// out.
+pub(super) fn cut_all(
+    uris: &[String],
+    foreign: Vec<Option<Foreign>>,
+    attached: &Welcome<'_>,
+    limits: &Limits,
+) -> Vec<Cut> {
+    let share = share(limits, uris.len());
+    let asked = uris.iter().zip(foreign).zip(&attached.subscribed);
+    let cuts = asked.filter_map(|((uri, foreign), subscribed)| match subscribed {
+        true => cut(uri, attached.published, limits, share),
+        false => foreign.map(|foreign| foreign.at(uri, attached.published.seq)),
+    });
+    cuts.collect()
 }
 
 pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usize) -> Option<Cut> {
@@ -41,22 +62,33 @@ pub(super) fn cut(uri: &str, published: &Published, limits: &Limits, bytes: usiz
     Some(Cut { uri: uri.to_owned(), seq: published.seq, state })
 }
 
-impl Cut {
-    /// The state of a session that is not the host's own.
-    pub(super) fn of(uri: &str, session: Session, seq: u64, bytes: usize) -> Self {
-        Self { uri: uri.to_owned(), seq, state: CutState::Session { session: Box::new(session), bytes } }
+impl Foreign {
+    pub(super) fn of(session: &Session, bytes: usize) -> Self {
+        Self(plain(session_json(session, bytes)))
     }
 
+    pub(super) fn at(self, uri: &str, seq: u64) -> Cut {
+        Cut { uri: uri.to_owned(), seq, state: CutState::Foreign(self) }
+    }
+}
+
+fn session_json(session: &Session, bytes: usize) -> serde_json::Result<String> {
+    let turns = session.main_chat().map(|chat| chat.turns.as_slice()).unwrap_or_default();
+    project::session_json(session, &newest(turns, |turn| project::turn_json(&session.id, turn), bytes))
+}
+
+/// Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
+fn plain(json: serde_json::Result<String>) -> String {
+    json.unwrap_or_else(|_| "null".to_owned())
+}
+
+impl Cut {
     pub(super) fn json(&self) -> String {
         let state = match &self.state {
-            CutState::Root(root) => serde_json::to_string(root),
-            CutState::Session { session, bytes } => {
-                let turns = session.main_chat().map(|chat| chat.turns.as_slice()).unwrap_or_default();
-                project::session_json(session, &newest(turns, |turn| project::turn_json(&session.id, turn), *bytes))
-            }
+            CutState::Root(root) => Cow::Owned(plain(serde_json::to_string(root))),
+            CutState::Session { session, bytes } => Cow::Owned(plain(session_json(session, *bytes))),
+            CutState::Foreign(Foreign(json)) => Cow::Borrowed(json.as_str()),
         };
-        // Plain data with string keys always serializes; `null` is what a client would see if that ever changed.
-        let state = state.unwrap_or_else(|_| "null".to_owned());
         let uri = serde_json::to_string(&self.uri).unwrap_or_else(|_| "\"\"".to_owned());
         format!(r#"{{"resource":{uri},"state":{state},"fromSeq":{}}}"#, self.seq)
     }

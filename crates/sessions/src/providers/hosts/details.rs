@@ -8,7 +8,6 @@ use grove_wire::ahp::{
     ToolResultContent, Turn, time,
 };
 use indexmap::IndexMap;
-use serde_json::Value;
 
 use crate::ids::{Markdown, Uri};
 use crate::session::{FileChange, FileOperation, Mode};
@@ -27,6 +26,8 @@ pub(super) struct Details {
     pub(super) model_is_setting: bool,
     /// When each chat last changed, by the host's URI.
     pub(super) chats: Vec<(String, Timestamp)>,
+    /// The branch that it works on, where its host says so when it is asked.
+    pub(super) branch: Option<String>,
     pub(super) main: MainChat,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct MainChat {
 }
 
 impl Details {
-    pub(super) fn of(session: &HostSession, main: MainChat) -> Self {
+    pub(super) fn of(session: &HostSession, main: MainChat, branch: Option<String>) -> Self {
         let config = session.config.as_ref();
         let value = |key: &str| Some(config?.values.get(key)?.as_str()?.into());
         let time =
@@ -51,6 +52,7 @@ impl Details {
             model: value("model"),
             model_is_setting: config.is_some_and(|config| config.schema.properties.contains_key("model")),
             chats: session.chats.iter().filter_map(time).collect(),
+            branch,
             main,
         }
     }
@@ -147,15 +149,10 @@ fn take_edit(all: &mut IndexMap<String, FileChange>, edit: &FileEdit) {
     all.insert(uri.clone(), change);
 }
 
-/// The text under a key of what is known beside the protocol.
-pub(super) fn said<'a>(meta: Option<&'a serde_json::Map<String, Value>>, key: &str) -> Option<&'a Value> {
-    meta?.get(key).filter(|value| !value.is_null())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn chat(value: Value) -> HostChat {
         let mut whole = json!({"resource": "ahp-chat:/1", "title": "", "status": 1, "modifiedAt": "", "turns": []});
@@ -237,7 +234,7 @@ mod tests {
             "chats": [{"resource": "c", "title": "", "status": 1, "modifiedAt": "1970-01-01T00:00:00.007Z"}],
             "config": {"schema": {"type": "object", "properties": {"model": {"type": "string", "title": "M"}}},
                 "values": {"mode": "plan", "model": "m2"}}});
-        let details = Details::of(&serde_json::from_value(session).unwrap(), MainChat::default());
+        let details = Details::of(&serde_json::from_value(session).unwrap(), MainChat::default(), None);
         assert!(details.loading && details.model_is_setting);
         assert_eq!(details.mode.map(|mode| mode.id), Some("plan".into()));
         assert_eq!((details.model.as_deref(), details.chats), (Some("m2"), vec![("c".to_owned(), Timestamp(7))]));

@@ -6,16 +6,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grove_client::dialect::ahp::State;
 use grove_client::{Ahp, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
-use grove_wire::ahp::{ROOT, error_code, version};
-use grove_wire::x_grove::workspace;
-use serde_json::json;
+use grove_wire::ahp::{AgentInfo, ROOT, error_code, version};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::HostOptions;
-use super::follow::follow;
+use super::follow::{follow, manifest};
 use super::state::FolderFacts;
 use super::table::Shared;
 use super::waits::Waits;
@@ -53,6 +52,7 @@ impl HostDriver {
             _ = &mut dropped => {}
             () = keep_connected(&shared, &endpoint, &options) => {}
         }
+        shared.keep_rows();
     }
 }
 
@@ -111,7 +111,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                 was_connected = true;
                 // What could not be listened to may be now.
                 followed.retain(|_, stop| !stop.is_closed());
-                shared.connected(client);
+                root.read(|state| shared.connected(client, agents(state)));
                 relisting = Some(Box::pin(relist(client.sessions(), fetched, Waits::new(&options.reconnect))));
             }
             Status::Connected => {}
@@ -122,7 +122,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             Status::Closed(why) => return why.to_string(),
         }
         if was_connected {
-            root.read(|state| shared.set_agents(state.root().map(|root| root.agents.as_slice()).unwrap_or_default()));
+            root.read(|state| shared.set_agents(agents(state)));
             let wanted = wanted(shared, &opened.borrow_and_update());
             followed.retain(|on_host, _| wanted.contains(on_host));
             for on_host in wanted {
@@ -162,6 +162,10 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
     }
 }
 
+fn agents(state: &State) -> &[AgentInfo] {
+    state.root().map(|root| root.agents.as_slice()).unwrap_or_default()
+}
+
 /// The sessions that are listened to: those that somebody has opened, and the newest that run.
 fn wanted(shared: &Shared, opened: &HashMap<String, usize>) -> Vec<String> {
     let mut wanted: Vec<String> = opened.keys().cloned().collect();
@@ -190,8 +194,7 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Resul
 /// Asks once for each folder which repository it belongs to. Hosts other than Grove do not know the question.
 async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
     for (folder, session) in shared.unknown_folders() {
-        let method = workspace::Method::Manifest.as_str();
-        match client.request_raw::<workspace::ManifestResult>(method, &json!({ "channel": session })).await {
+        match manifest(&client, &session).await {
             Ok(manifest) => {
                 let facts = FolderFacts { repository: manifest.repository, git_root: manifest.git_root };
                 shared.learn_folder(folder, facts);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use grove_client::{Ahp, Client, Subscription};
+use grove_client::{Ahp, Client, RequestError, Subscription};
+use grove_wire::x_grove::workspace::{ManifestResult, Method};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
@@ -26,9 +28,11 @@ pub(super) async fn follow(
         let mut session = client.subscribe(&on_host).await.ok()?;
         let main = session.until(|state| state.session()?.default_chat.clone()).await.ok()?;
         let chat = client.subscribe(&main).await.ok()?;
-        Some((session, chat))
+        // Hosts other than Grove do not know the question.
+        let branch = manifest(&client, &on_host).await.ok().and_then(|manifest| manifest.branch);
+        Some((session, chat, branch))
     };
-    let (mut session, mut chat) = tokio::select! {
+    let (mut session, mut chat, branch) = tokio::select! {
         _ = &mut stopped => return,
         listening = listening => match listening {
             Some(listening) => listening,
@@ -37,7 +41,7 @@ pub(super) async fn follow(
         },
     };
     loop {
-        show(&shared, &on_host, &session, &chat);
+        show(&shared, &on_host, &session, &chat, branch.clone());
         tokio::select! {
             _ = &mut stopped => break,
             changed = async {
@@ -54,13 +58,18 @@ pub(super) async fn follow(
     }
     let ended = chat.until(|state| state.chat()?.active_turn.is_none().then_some(()));
     timeout(LAST_WORDS, ended).await.ok();
-    show(&shared, &on_host, &session, &chat);
+    show(&shared, &on_host, &session, &chat, branch.clone());
     shared.set_details(&on_host, Details::settle);
 }
 
-fn show(shared: &Shared, on_host: &str, session: &Subscription<Ahp>, chat: &Subscription<Ahp>) {
+/// What a host keeps of where a session works.
+pub(super) async fn manifest(client: &Client<Ahp>, on_host: &str) -> Result<ManifestResult, RequestError> {
+    client.request_raw(Method::Manifest.as_str(), &json!({ "channel": on_host })).await
+}
+
+fn show(shared: &Shared, on_host: &str, session: &Subscription<Ahp>, chat: &Subscription<Ahp>, branch: Option<String>) {
     let main = chat.read(|state| state.chat().map(MainChat::of)).unwrap_or_default();
-    if let Some(details) = session.read(|state| state.session().map(|session| Details::of(session, main))) {
+    if let Some(details) = session.read(|state| state.session().map(|session| Details::of(session, main, branch))) {
         shared.set_details(on_host, |known| *known = details);
     }
 }

@@ -7,7 +7,7 @@ use grove_wire::ahp::{AgentInfo, ChatInteractivity, ChatOrigin, SessionChatSumma
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::details::{Details, said};
+use super::details::Details;
 use super::identity::HostIdentity;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
 use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH};
@@ -57,7 +57,7 @@ pub(super) struct Known<'a> {
 
 /// Whether a row is of what another tool left. Those have providers of their own.
 pub(super) fn is_history(row: &SessionSummary) -> bool {
-    said(row.meta.as_ref(), HISTORY).is_some()
+    said(row, HISTORY).is_some()
 }
 
 /// What a number says of a row as a whole.
@@ -133,7 +133,7 @@ fn metadata(known: &Known<'_>) -> Metadata {
         all.entry(key).or_insert(value);
     };
     for key in TOLD {
-        if let Some(value) = said(row.meta.as_ref(), key) {
+        if let Some(value) = said(row, key) {
             add(key, value.clone());
         }
     }
@@ -149,6 +149,9 @@ fn metadata(known: &Known<'_>) -> Metadata {
         if let Some(root) = &facts.git_root {
             add(REPOSITORY_PATH, root.as_str().into());
         }
+    }
+    if let Some(branch) = &known.details.branch {
+        add("branch", branch.as_str().into());
     }
     if let Some(changes) = &row.changes
         && let Ok(changes) = serde_json::to_value(changes)
@@ -192,7 +195,7 @@ fn main_chat<'a>(
     };
     let is_running = is_running(status);
     let updated_at = at(&row.modified_at);
-    let stopped = before.is_some_and(|before| is_running_state(before)) && !is_running;
+    let stopped = before.is_some_and(is_running_state) && !is_running;
     let last_turn_end = details
         .main
         .last_turn_end
@@ -272,6 +275,11 @@ pub(super) fn is_running(status: SessionStatus) -> bool {
 
 fn is_running_state(chat: &ChatState) -> bool {
     is_running(chat.status)
+}
+
+/// What the host says under a key, beside what the protocol has a place for.
+fn said<'a>(row: &'a SessionSummary, key: &str) -> Option<&'a Value> {
+    row.meta.as_ref()?.get(key).filter(|value| !value.is_null())
 }
 
 /// A time of the protocol. One that cannot be read is as old as times are.

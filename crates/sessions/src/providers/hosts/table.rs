@@ -186,10 +186,11 @@ impl Shared {
     }
 
     /// The connection is there.
-    pub(super) fn connected(&self, client: &Client<Ahp>) {
-        let mut table = self.table();
-        table.client = Some(client.clone());
-        self.set_availability(&mut table, Availability::Ready);
+    pub(super) fn connected(&self, client: &Client<Ahp>, agents: &[AgentInfo]) {
+        self.table().client = Some(client.clone());
+        // Who hears that the host is there finds its agents.
+        self.set_agents(agents);
+        self.set_availability(&mut self.table(), Availability::Ready);
     }
 
     pub(super) fn connecting(&self) {
@@ -208,7 +209,8 @@ impl Shared {
         for id in &sending {
             self.take_back(&mut table, id);
         }
-        table.drafts.clear();
+        let drafts: Vec<Session> = table.drafts.drain().map(|(_, draft)| draft.source.session()).collect();
+        self.announcer.sessions(SessionsChange::removed(drafts));
         if !std::mem::take(&mut table.agents).is_empty() {
             self.announcer.session_types();
         }
@@ -414,8 +416,9 @@ impl Shared {
         let session = draft.source.session();
         let before = SessionState::clone(&session.state());
         show(&draft.source);
-        // The one that it becomes knows what this one was.
-        let state = SessionState::clone(&session.state());
+        // The one that it becomes knows what this one was. Its turn has not begun there, so none has ended either.
+        let mut state = SessionState::clone(&session.state());
+        Arc::make_mut(&mut state.main_chat).status = SessionStatus::Untitled;
         if let Some(claimed) = new_source(&self.host, on_host, session.created_at(), state) {
             table.rows.insert(on_host.to_owned(), Row { is_claimed: true, ..Row::new(claimed, None) });
         }

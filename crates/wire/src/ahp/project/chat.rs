@@ -30,8 +30,12 @@ pub fn chat_json(
     names: &Names,
     spelling: Spelling,
 ) -> serde_json::Result<String> {
-    let state = ChatState { turns_next_cursor: cursor, ..chat_without_turns(session, chat, names, spelling) };
-    let json = serde_json::to_string(&state)?;
+    with_turns(&ChatState { turns_next_cursor: cursor, ..chat_without_turns(session, chat, names, spelling) }, turns)
+}
+
+/// A chat that was projected without its turns, with turns that are JSON already.
+pub(super) fn with_turns(state: &ChatState, turns: &[Arc<str>]) -> serde_json::Result<String> {
+    let json = serde_json::to_string(state)?;
     // No text of the state can hold this: within one, quotes are escaped.
     const NO_TURNS: &str = r#","turns":[]"#;
     Ok(json.replacen(NO_TURNS, &format!(r#","turns":[{}]"#, turns.join(",")), 1))

@@ -4,6 +4,7 @@
 //! is kept with the thing it was said of, and stands here as it came.
 
 mod chat;
+mod foreign;
 mod input;
 mod message;
 mod session;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use self::chat::*;
+pub use self::foreign::*;
 pub use self::input::*;
 pub use self::message::*;
 pub use self::session::*;

@@ -8,7 +8,6 @@ use super::tool_call::{running, tool_call};
 use super::{activity, chat, directory, flags, kept};
 use crate::ahp::uri::{Names, Spelling};
 use crate::ahp::*;
-use crate::x_grove::history;
 
 pub fn root(root: &core::Root) -> RootState {
     RootState {
@@ -61,12 +60,6 @@ pub fn summary(session: &core::Session, failed: bool, names: &Names, spelling: S
 /// Where a session lies, as its row in the list says it.
 pub fn store(name: &core::StoreName) -> Object {
     Object::from_iter([("store".to_owned(), Value::from(name.as_str()))])
-}
-
-/// That a session is another tool's, as its row in the list says it.
-pub fn history(about: &history::About) -> Option<Object> {
-    let about = serde_json::to_value(about).ok()?;
-    Some(Object::from_iter([(history::META.to_owned(), about)]))
 }
 
 /// When the session or any of its chats last moved on, by the host's clock.

@@ -8,6 +8,7 @@ pub mod server;
 mod answers;
 mod connection;
 mod log;
+mod permissions;
 mod sessions;
 mod settings;
 mod workspace;
@@ -15,6 +16,7 @@ mod workspace;
 pub use answers::*;
 pub use connection::*;
 pub use log::*;
+pub use permissions::*;
 pub use sessions::*;
 pub use settings::*;
 pub use workspace::*;
@@ -59,6 +61,7 @@ names! {
         ModelGetCurrent = "session.model.getCurrent",
         ModelSwitchTo = "session.model.switchTo",
         ModelList = "session.model.list",
+        ModelSetEffort = "session.model.setReasoningEffort",
         ModeGet = "session.mode.get",
         ModeSet = "session.mode.set",
         OptionsUpdate = "session.options.update",
@@ -87,6 +90,25 @@ names! {
         EventLogReleaseInterest = "session.eventLog.releaseInterest",
         PermissionsHandlePending = "session.permissions.handlePendingPermissionRequest",
         PermissionsPending = "session.permissions.pendingRequests",
+        PermissionsConfigure = "session.permissions.configure",
+        PermissionsSetApproveAll = "session.permissions.setApproveAll",
+        PermissionsGetMode = "session.permissions.getMode",
+        PermissionsSetMode = "session.permissions.setMode",
+        PermissionsModifyRules = "session.permissions.modifyRules",
+        PermissionsSetRequired = "session.permissions.setRequired",
+        PermissionsResetApprovals = "session.permissions.resetSessionApprovals",
+        PermissionsNotifyPromptShown = "session.permissions.notifyPromptShown",
+        PermissionsListPaths = "session.permissions.paths.list",
+        PermissionsAddPath = "session.permissions.paths.add",
+        PermissionsSetPrimaryPath = "session.permissions.paths.updatePrimary",
+        PermissionsIsAllowedPath = "session.permissions.paths.isPathWithinAllowedDirectories",
+        PermissionsIsWorkspacePath = "session.permissions.paths.isPathWithinWorkspace",
+        PermissionsResolveLocation = "session.permissions.locations.resolve",
+        PermissionsApplyLocation = "session.permissions.locations.apply",
+        PermissionsAddLocationApproval = "session.permissions.locations.addToolApproval",
+        PermissionsIsTrusted = "session.permissions.folderTrust.isTrusted",
+        PermissionsAddTrusted = "session.permissions.folderTrust.addTrusted",
+        PermissionsUnrestrictUrls = "session.permissions.urls.setUnrestrictedMode",
         ToolsHandlePending = "session.tools.handlePendingToolCall",
         UiHandlePendingUserInput = "session.ui.handlePendingUserInput",
     }

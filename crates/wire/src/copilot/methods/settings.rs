@@ -40,6 +40,17 @@ records! {
     }
 
     #[derive(Eq)]
+    pub struct SetEffortParams {
+        pub session_id: String,
+        pub reasoning_effort: String,
+    }
+
+    #[derive(Eq)]
+    pub struct SetEffortResult {
+        pub reasoning_effort: String,
+    }
+
+    #[derive(Eq)]
     pub struct SessionModelsResult {
         pub list: Vec<Model>,
     }

@@ -113,6 +113,7 @@ pub(super) fn permission_requested(call: &ToolCall, request: &core::PermissionRe
         request_id: request.id.to_string(),
         permission_request: permission_request(call, request),
         prompt_request: Some(prompt_request(call, request)),
+        resolved_by_hook: None,
     }
 }
 

@@ -10,6 +10,7 @@ use super::steps::{self, BEGINNING, Step, View, What};
 use super::{asked, history, ids, said};
 use crate::ahp::time;
 use crate::copilot::events::*;
+use crate::copilot::methods::{ALLOW_ALL, MANUAL};
 use crate::copilot::{Event, EventId};
 
 /// Turns what happens in a session's main chat into events, in order.
@@ -126,7 +127,9 @@ impl Projector {
     fn question(&self, call: &ToolCall) -> Option<EventData> {
         match &call.status {
             ToolCallStatus::PendingConfirmation(request) => {
-                Some(Box::new(asked::permission_requested(call, request)).into())
+                let resolved_by_hook = self.session.details.answers(request).then_some(true);
+                let asked = asked::permission_requested(call, request);
+                Some(Box::new(PermissionRequested { resolved_by_hook, ..asked }).into())
             }
             ToolCallStatus::Running if call.client.is_some() => Some(asked::external_tool(&self.session, call).into()),
             _ => None,
@@ -182,6 +185,13 @@ impl Projector {
         };
         if let Some(operation) = operation {
             told.push(self.aside(event.at, PlanChanged { operation: operation.to_owned() }));
+        }
+        let allows = |details: &core::Details| details.permissions.as_ref().is_some_and(|policy| policy.allow_all);
+        let (before, after) = (allows(&self.session.details), allows(details));
+        if before != after {
+            let named = |allows| if allows { ALLOW_ALL } else { MANUAL }.to_owned();
+            let changed = PermissionsChanged { mode: named(after), previous_mode: named(before) };
+            told.push(self.aside(event.at, changed));
         }
         let known = &self.session.details.warnings;
         let new: Vec<_> = details.warnings.iter().filter(|warning| !known.contains(warning)).cloned().collect();

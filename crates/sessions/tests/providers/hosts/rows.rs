@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use grove_sessions::grouping::group;
+use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
 use grove_sessions::provider::{Environment, SendOptions};
 use grove_sessions::session::SessionStatus;
 use grove_sessions::{Management, Registry, SessionsProvider};
@@ -161,6 +162,33 @@ async fn the_same_repository_on_two_hosts_is_two_groups() {
 }
 
 #[tokio::test]
+async fn the_repository_of_a_folder_is_known_of_all_its_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = folder.path().join(".git");
+    std::fs::create_dir_all(&git).unwrap();
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/fix\n").unwrap();
+    std::fs::write(git.join("config"), "[remote \"origin\"]\n\turl = git@github.com:acme/site.git\n").unwrap();
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    let path = folder.path().canonicalize().unwrap();
+    create(&client, "scripted:/1", &path.display().to_string()).await;
+    create(&client, "scripted:/2", &path.display().to_string()).await;
+    let provider = host.here().await;
+    for name in ["scripted:/1", "scripted:/2"] {
+        let row = session(&provider, name).await;
+        until("the repository", || row.github_info().is_some()).await;
+        assert_eq!(&*row.workspace().unwrap().label, "site");
+    }
+    let row = session(&provider, "scripted:/1").await;
+    let _opened = provider.open(row.id()).unwrap();
+    until("the branch", || {
+        let workspace = row.workspace().unwrap();
+        workspace.repositories.first().is_some_and(|repository| repository.detail.as_deref() == Some("fix"))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn management_sends_through_a_host_and_looks_at_what_came_of_it() {
     let host = TestHost::start().await;
     let provider = host.here().await;
@@ -173,20 +201,18 @@ async fn management_sends_through_a_host_and_looks_at_what_came_of_it() {
     let untrusted = management.send_and_create_chat(draft.id(), SendOptions::new("hi"), &NobodyToAsk).await;
     assert!(untrusted.is_err(), "a folder must be trusted first");
     let sent = management.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}])), &Everybody).await.unwrap();
-    assert_eq!(management.sessions(), [sent.clone()]);
+    assert_eq!(management.sessions(), std::slice::from_ref(&sent));
     until("the turn's end", || sent.status() == SessionStatus::Completed).await;
     assert!(management.delete_chat(sent.id(), sent.main_chat().resource()).await.unwrap());
     assert!(management.sessions().is_empty());
 }
-
-use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
 
 #[derive(Debug)]
 struct Everybody;
 
 #[async_trait::async_trait]
 impl AskTrust for Everybody {
-    async fn ask(&self, _question: &TrustQuestion) -> grove_sessions::Trust {
-        grove_sessions::Trust::Trusted
+    async fn ask(&self, _question: &TrustQuestion) -> Option<grove_sessions::Trust> {
+        Some(grove_sessions::Trust::Trusted)
     }
 }

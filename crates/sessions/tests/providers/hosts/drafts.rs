@@ -63,7 +63,7 @@ async fn the_hosts_session_takes_the_place_of_the_new_one_and_no_moment_has_both
     let told = told(&mut events);
     assert_eq!(told[0], format!("added {}", draft.id().local()));
     assert_eq!(told.iter().filter(|told| told.starts_with("replaced")).count(), 1, "{told:?}");
-    assert_eq!(provider.sessions(), [sent.clone()]);
+    assert_eq!(provider.sessions(), std::slice::from_ref(&sent));
     assert_ne!(sent.id(), draft.id());
     assert!(sent.id().local().starts_with("agent-host-scripted:/"), "{}", sent.id());
     assert_eq!(&*sent.workspace().unwrap().label, "app");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use grove_core::Timestamp;
 use grove_history::catalog::{Catalog, Scan};
@@ -97,7 +98,10 @@ fn a_row_says_what_the_tool_knew() {
     assert_eq!((row.status(), row.is_read()), (SessionStatus::Completed, true));
     assert_eq!(row.model_id().as_deref(), Some("claude-opus-4"));
     assert_eq!(row.created_at(), Timestamp(1_767_225_600_000));
-    assert_eq!((row.updated_at(), row.last_turn_end()), (Timestamp(1_767_225_605_000), Some(Timestamp(1_767_225_605_000))));
+    assert_eq!(
+        (row.updated_at(), row.last_turn_end()),
+        (Timestamp(1_767_225_605_000), Some(Timestamp(1_767_225_605_000)))
+    );
     assert_eq!(row.metadata().text("workingDirectoryPath"), Some("/srv/app"));
     assert_eq!(row.metadata().text("branch"), Some("fix"));
     assert_eq!(&*row.workspace().unwrap().label, "app");
@@ -123,11 +127,9 @@ async fn what_the_catalog_learns_is_told() {
     let (scanned, changed) = watch::channel(0);
     let driver = tokio::spawn(HistoryDriver { providers: vec![provider.clone()], changed }.run());
     let mut next = async || loop {
-        match tokio::time::timeout(std::time::Duration::from_secs(20), events.recv()).await.unwrap().unwrap() {
-            ProviderEvent::Sessions(change) => {
-                break (change.added.len(), change.removed.len(), change.changed.len());
-            }
-            _ => {}
+        let told = tokio::time::timeout(Duration::from_secs(20), events.recv()).await.unwrap().unwrap();
+        if let ProviderEvent::Sessions(change) = told {
+            break (change.added.len(), change.removed.len(), change.changed.len());
         }
     };
     assert_eq!(next().await, (1, 0, 0));

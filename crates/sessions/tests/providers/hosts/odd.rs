@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use grove_client::Endpoint;
-use grove_sessions::SessionsProvider;
-use grove_sessions::provider::Availability;
+use grove_sessions::provider::{Availability, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostProvider};
-use grove_sessions::session::SessionStatus;
+use grove_sessions::session::{SessionStatus, Workspace};
+use grove_sessions::{ProviderError, SessionsProvider};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::harness::{options, until};
 
-/// Answers requests as it is told, and says what it is told to say.
+/// Answers requests as it is told, or not at all where that is `null`, and says what it is told to say.
 struct OddHost {
     endpoint: Endpoint,
     heard: Arc<Mutex<Vec<String>>>,
@@ -37,7 +37,10 @@ impl OddHost {
                 let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else { continue };
                 loop {
                     let mut out = tokio::select! {
-                        Some(said) = said.recv() => said,
+                        Some(said) = said.recv() => match said {
+                            Value::Null => break,
+                            said => said,
+                        },
                         message = socket.next() => match message {
                             Some(Ok(Message::Text(text))) => {
                                 let message: Value = serde_json::from_str(&text).unwrap();
@@ -47,6 +50,7 @@ impl OddHost {
                                     continue;
                                 }
                                 match answer(method, &message["params"]) {
+                                    Ok(Value::Null) => continue,
                                     Ok(result) => json!({"id": message["id"], "result": result}),
                                     Err(error) => json!({"id": message["id"], "error": error}),
                                 }
@@ -74,6 +78,10 @@ impl OddHost {
 
     fn tell(&self, method: &str, params: Value) {
         self.say.send(json!({"method": method, "params": params})).unwrap();
+    }
+
+    fn hang_up(&self) {
+        self.say.send(Value::Null).unwrap();
     }
 
     fn heard(&self, method: &str) -> usize {
@@ -143,8 +151,10 @@ async fn ten_thousand_rows_cost_one_list_and_a_change_is_seen_at_once() {
     let mut title = last.observe(|state| state.title());
     let began = Instant::now();
     let changes = json!({"title": "Changed"});
-    host.tell("root/sessionSummaryChanged",
-        json!({"channel": "ahp-root://", "session": "ahp-session:/9999", "changes": changes}));
+    host.tell(
+        "root/sessionSummaryChanged",
+        json!({"channel": "ahp-root://", "session": "ahp-session:/9999", "changes": changes}),
+    );
     let changed = super::harness::soon("the change", title.changed()).await;
     println!("a change among 10,000 rows was seen after {:?}", began.elapsed());
     assert_eq!(changed.as_deref(), Some("Changed"));
@@ -184,6 +194,35 @@ async fn a_list_that_does_not_come_is_asked_for_again_and_nothing_goes_before_it
     until("a list", || host.heard("listSessions") >= 3).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(host.heard("listSessions"), 3);
+}
+
+#[tokio::test]
+async fn a_message_on_its_way_is_given_up_when_the_host_goes_away() {
+    let host = OddHost::start(Box::new(|method, _| match method {
+        "initialize" => Ok(initialized("1.0.0")),
+        "listSessions" => Ok(json!({"items": []})),
+        "createSession" => Ok(Value::Null),
+        _ => Err(unknown()),
+    }))
+    .await;
+    let provider = host.provider();
+    until("a connection", || provider.availability() == Availability::Ready).await;
+    let draft = provider.create_new_session(&Workspace::new("file:///srv/app", "app")).await.unwrap();
+    let sending = tokio::spawn({
+        let (provider, id) = (provider.clone(), draft.id().clone());
+        async move { provider.send_and_create_chat(&id, SendOptions::new("First line\nsecond")).await }
+    });
+    until("the temporary row", || !provider.sessions().is_empty()).await;
+    assert_eq!(provider.sessions(), std::slice::from_ref(&draft));
+    assert_eq!((&*draft.title(), draft.status(), draft.loading()), ("First line", SessionStatus::InProgress, true));
+    until("the request", || host.heard("createSession") == 1).await;
+    host.hang_up();
+    let sent = super::harness::soon("the end of it", sending).await.unwrap();
+    assert!(matches!(sent, Err(ProviderError::Away { .. })), "{sent:?}");
+    until("no row", || provider.sessions().is_empty()).await;
+    until("the return", || provider.availability() == Availability::Ready).await;
+    let again = provider.send_and_create_chat(draft.id(), SendOptions::new("x")).await;
+    assert!(matches!(again, Err(ProviderError::UnknownSession(_))), "drafts do not outlive the connection: {again:?}");
 }
 
 #[tokio::test]

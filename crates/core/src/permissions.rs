@@ -1,0 +1,269 @@
+//! What may happen in a session without anybody being asked: a policy that clients set.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ConfirmedBy, Decision, Details, PermissionKind, PermissionOption, PermissionRequest, Verdict};
+
+/// How many rules of a kind, and how many folders, a session keeps.
+pub const MAX_PERMISSION_RULES: usize = 1_000;
+/// How many bytes the argument of a rule, or a folder, may have.
+pub const MAX_PERMISSION_ARGUMENT: usize = 4_096;
+
+/// The policy of a session. Without any, people are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Permissions {
+    /// Everything is allowed that no rule denies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_all: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<PermissionRule>,
+    /// These come first, whatever is allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<PermissionRule>,
+    /// Folders in which reading is allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+    /// The folder that counts as the workspace, where it is not the working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary: Option<String>,
+}
+
+/// A kind of question, or one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionRule {
+    pub kind: PermissionKind,
+    /// A command, or its beginning with `:*` behind it; a path, for it and what is below; an address, for it and what is
+    /// below. Without one the rule is for the whole kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<String>,
+}
+
+/// What a client wants to be different.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionsChange {
+    /// What is given takes the place of what was.
+    Configure {
+        allow_all: Option<bool>,
+        approved: Option<Vec<PermissionRule>>,
+        denied: Option<Vec<PermissionRule>>,
+        directories: Option<Vec<String>>,
+    },
+    /// Rules that allow something come and go.
+    Rules {
+        add: Vec<PermissionRule>,
+        remove: Vec<PermissionRule>,
+        remove_all: bool,
+    },
+    AddDirectory(String),
+    Primary(String),
+    /// Answers that were meant for all times are asked for again, and so is what rules allow.
+    Forget,
+}
+
+impl Permissions {
+    /// What the policy says to a question, where it says anything.
+    pub fn answer(&self, request: &PermissionRequest) -> Option<Decision> {
+        let meets = |rules: &[PermissionRule]| rules.iter().any(|rule| rule.meets(request));
+        if meets(&self.denied) {
+            return Some(Decision::Denied);
+        }
+        let is_inside = |path: &String| self.directories.iter().any(|folder| is_within(path, folder));
+        let reads_inside = request.kind == PermissionKind::Read && request.path.as_ref().is_some_and(is_inside);
+        (self.allow_all || reads_inside || meets(&self.approved)).then_some(Decision::Approved)
+    }
+
+    fn is_within_bounds(&self) -> bool {
+        let rules = [&self.approved, &self.denied];
+        let arguments = rules.iter().flat_map(|rules| rules.iter()).filter_map(|rule| rule.argument.as_ref());
+        rules.iter().all(|rules| rules.len() <= MAX_PERMISSION_RULES)
+            && self.directories.len() <= MAX_PERMISSION_RULES
+            && arguments.chain(&self.directories).chain(&self.primary).all(|text| text.len() <= MAX_PERMISSION_ARGUMENT)
+    }
+}
+
+impl Details {
+    /// Whether a question is answered without anybody being asked.
+    pub fn answers(&self, request: &PermissionRequest) -> bool {
+        let by_rule = self.permissions.as_ref().and_then(|policy| policy.answer(request));
+        by_rule.is_some() || self.remembered.iter().any(|known| known.answers(request))
+    }
+}
+
+impl PermissionRule {
+    /// Whether a question is one of those that the rule is for.
+    pub fn meets(&self, request: &PermissionRequest) -> bool {
+        if self.kind != request.kind {
+            return false;
+        }
+        let Some(argument) = self.argument.as_deref() else { return true };
+        let command = request.full_command_text.as_deref();
+        match self.kind {
+            PermissionKind::Shell => command.is_some_and(|command| meets_command(argument, command)),
+            PermissionKind::Read | PermissionKind::Write => {
+                request.path.as_deref().is_some_and(|path| is_within(path, argument))
+            }
+            PermissionKind::Url => command.or(request.path.as_deref()).is_some_and(|url| is_below(url, argument)),
+            PermissionKind::Mcp => [command, request.title.as_deref()].contains(&Some(argument)),
+        }
+    }
+}
+
+impl Verdict {
+    /// What a standing rule says, by the option that says just this: a rule answers anew each time.
+    pub fn by_rule(decision: Decision, request: &PermissionRequest) -> Self {
+        let fits = |option: &&PermissionOption| option.allows == (decision == Decision::Approved);
+        let fitting = || request.options.iter().filter(fits);
+        let option = fitting().find(|option| !option.lasting).or_else(|| fitting().next());
+        Self { by: ConfirmedBy::Setting, option: option.map(|option| option.id.clone()), ..decision.into() }
+    }
+}
+
+impl PermissionsChange {
+    /// What is known about the session after this, or that it would be too much.
+    pub(crate) fn apply(self, details: &Details) -> Option<Details> {
+        let mut details = details.clone();
+        let mut policy = details.permissions.take().unwrap_or_default();
+        match self {
+            PermissionsChange::Configure { allow_all, approved, denied, directories } => {
+                policy.allow_all = allow_all.unwrap_or(policy.allow_all);
+                policy.approved = approved.unwrap_or(policy.approved);
+                policy.denied = denied.unwrap_or(policy.denied);
+                policy.directories = directories.unwrap_or(policy.directories);
+            }
+            PermissionsChange::Rules { add, remove, remove_all } => {
+                policy.approved.retain(|rule| !remove_all && !remove.contains(rule));
+                let new: Vec<_> = add.into_iter().filter(|rule| !policy.approved.contains(rule)).collect();
+                policy.approved.extend(new);
+            }
+            PermissionsChange::AddDirectory(folder) => {
+                if !policy.directories.contains(&folder) {
+                    policy.directories.push(folder);
+                }
+            }
+            PermissionsChange::Primary(folder) => policy.primary = Some(folder),
+            PermissionsChange::Forget => {
+                details.remembered.clear();
+                policy.approved.clear();
+            }
+        }
+        let is_within_bounds = policy.is_within_bounds();
+        details.permissions = Some(policy).filter(|policy| *policy != Permissions::default());
+        is_within_bounds.then_some(details)
+    }
+}
+
+/// Whether a command is the one that is meant, or begins as it says. What follows another command in the same line is
+/// not what was allowed.
+fn meets_command(argument: &str, command: &str) -> bool {
+    let Some(begin) = argument.strip_suffix(":*") else { return command == argument };
+    let goes_on =
+        command.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+    goes_on && !begin.is_empty() && !command.contains([';', '&', '|', '\n', '\r', '`', '$', '<', '>', '(', ')'])
+}
+
+/// Whether a path is a folder's or below it, as they are written. What climbs is nowhere.
+pub fn is_within(path: &str, folder: &str) -> bool {
+    let climbs = |path: &str| path.split(['/', '\\']).any(|piece| piece == "..");
+    let folder = folder.trim_end_matches(['/', '\\']);
+    let below = |rest: &str| rest.is_empty() || rest.starts_with(['/', '\\']);
+    !climbs(path) && !climbs(folder) && path.strip_prefix(folder).is_some_and(below)
+}
+
+fn is_below(url: &str, argument: &str) -> bool {
+    let without_scheme = |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).to_owned();
+    let (url, allowed) = match argument.contains("://") {
+        true => (url.to_owned(), argument.to_owned()),
+        false => (without_scheme(url), argument.to_owned()),
+    };
+    let rest = url.strip_prefix(allowed.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(kind: PermissionKind, path: Option<&str>, command: Option<&str>) -> PermissionRequest {
+        PermissionRequest {
+            id: "p".into(),
+            kind,
+            path: path.map(str::to_owned),
+            full_command_text: command.map(str::to_owned),
+            intention: None,
+            title: None,
+            options: vec![],
+            edits: vec![],
+            editable: false,
+        }
+    }
+
+    fn shell(command: &str) -> PermissionRequest {
+        asks(PermissionKind::Shell, None, Some(command))
+    }
+
+    fn rule(kind: PermissionKind, argument: &str) -> PermissionRule {
+        PermissionRule { kind, argument: Some(argument.to_owned()) }
+    }
+
+    #[test]
+    fn a_rule_with_a_beginning_allows_no_second_command() {
+        let git = rule(PermissionKind::Shell, "git:*");
+        assert!(git.meets(&shell("git")) && git.meets(&shell("git status -s")));
+        for other in
+            ["gitk", "git status; rm -rf /", "git log | sh", "git $(rm x)", "git log > /etc/passwd", "git a\nrm b"]
+        {
+            assert!(!git.meets(&shell(other)), "{other}");
+        }
+        assert!(!rule(PermissionKind::Shell, ":*").meets(&shell("rm x")));
+        assert!(rule(PermissionKind::Shell, "make test").meets(&shell("make test")));
+        assert!(!rule(PermissionKind::Shell, "make test").meets(&shell("make test-all")));
+    }
+
+    #[test]
+    fn a_folder_holds_what_is_below_it_and_nothing_that_climbs_out() {
+        assert!(is_within("/w/a/b", "/w/a") && is_within("/w/a", "/w/a/") && is_within("/x", "/"));
+        assert!(!is_within("/w/ab", "/w/a") && !is_within("/w/a/../b", "/w/a") && !is_within("/w", "/w/a"));
+    }
+
+    #[test]
+    fn an_address_is_allowed_with_what_is_below_it() {
+        let host = rule(PermissionKind::Url, "example.org");
+        let asks = |url| asks(PermissionKind::Url, None, Some(url));
+        assert!(host.meets(&asks("https://example.org")) && host.meets(&asks("http://example.org/a?b")));
+        assert!(
+            !host.meets(&asks("https://example.org.evil.net")) && !host.meets(&asks("https://evil.net/example.org"))
+        );
+        let page = rule(PermissionKind::Url, "https://example.org/a");
+        assert!(page.meets(&asks("https://example.org/a/b")) && !page.meets(&asks("http://example.org/a/b")));
+    }
+
+    #[test]
+    fn what_is_denied_stays_denied_where_everything_is_allowed() {
+        let denied = vec![rule(PermissionKind::Shell, "rm:*")];
+        let policy = Permissions { allow_all: true, denied, ..Permissions::default() };
+        assert_eq!(policy.answer(&shell("rm x")), Some(Decision::Denied));
+        assert_eq!(policy.answer(&shell("ls")), Some(Decision::Approved));
+        assert_eq!(Permissions::default().answer(&shell("ls")), None);
+    }
+
+    #[test]
+    fn reading_is_allowed_in_folders_that_were_added_and_writing_is_not() {
+        let policy = Permissions { directories: vec!["/w".into()], ..Permissions::default() };
+        let about = |kind, path| policy.answer(&asks(kind, Some(path), None));
+        assert_eq!(about(PermissionKind::Read, "/w/a"), Some(Decision::Approved));
+        assert_eq!(about(PermissionKind::Read, "/v/a"), None);
+        assert_eq!(about(PermissionKind::Write, "/w/a"), None);
+    }
+
+    #[test]
+    fn a_change_past_the_bounds_changes_nothing() {
+        let add = vec![rule(PermissionKind::Read, &"x".repeat(MAX_PERMISSION_ARGUMENT + 1))];
+        let change = PermissionsChange::Rules { add, remove: vec![], remove_all: false };
+        assert_eq!(change.apply(&Details::default()), None);
+        let add = (0..=MAX_PERMISSION_RULES).map(|at| rule(PermissionKind::Read, &at.to_string())).collect();
+        let change = PermissionsChange::Rules { add, remove: vec![], remove_all: false };
+        assert_eq!(change.apply(&Details::default()), None);
+    }
+}

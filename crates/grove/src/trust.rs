@@ -1,0 +1,84 @@
+//! The folders that a person trusts, in a file of the data folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+use grove_host::FolderTrust;
+
+use crate::data_folder::write_private;
+
+/// How many folders are kept. The one that was trusted first is asked for again past that.
+const MOST_FOLDERS: usize = 10_000;
+
+/// The list, and where it lies.
+pub(crate) struct TrustedFolders {
+    path: PathBuf,
+    folders: Mutex<Vec<PathBuf>>,
+}
+
+impl TrustedFolders {
+    /// The list of a data folder. One that cannot be read trusts nothing, and says so.
+    pub(crate) fn of(data_dir: &Path) -> Self {
+        let path = data_dir.join("trusted-folders.json");
+        let folders = read(&path).unwrap_or_else(|error| {
+            tracing::warn!("no folder is trusted for now: {error:#}");
+            Vec::new()
+        });
+        Self { path, folders: Mutex::new(folders) }
+    }
+}
+
+impl FolderTrust for TrustedFolders {
+    fn is_trusted(&self, folder: &Path) -> bool {
+        let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let climbs = folder.components().any(|part| part == std::path::Component::ParentDir);
+        !climbs && folders.iter().any(|trusted| folder.starts_with(trusted))
+    }
+
+    fn trust(&self, folder: &Path) -> Result<(), String> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if folders.iter().any(|trusted| trusted == folder) {
+            return Ok(());
+        }
+        let mut kept: Vec<PathBuf> =
+            folders.iter().skip((folders.len() + 1).saturating_sub(MOST_FOLDERS)).cloned().collect();
+        kept.push(folder.to_owned());
+        let text = serde_json::to_string_pretty(&kept).map_err(|error| error.to_string())?;
+        write_private(&self.path, &text).map_err(|error| format!("{error:#}"))?;
+        *folders = kept;
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).with_context(|| format!("{} is damaged: remove it", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trusted_folder_stays_trusted_with_what_is_below_it_and_nothing_beside_it() {
+        let data = tempfile::tempdir().unwrap();
+        let trust = TrustedFolders::of(data.path());
+        assert!(!trust.is_trusted(Path::new("/w/a")));
+        trust.trust(Path::new("/w/a")).unwrap();
+        let later = TrustedFolders::of(data.path());
+        assert!(later.is_trusted(Path::new("/w/a")) && later.is_trusted(Path::new("/w/a/b")));
+        assert!(!later.is_trusted(Path::new("/w/ab")) && !later.is_trusted(Path::new("/w")));
+        assert!(!later.is_trusted(Path::new("/w/a/../b")));
+    }
+
+    #[test]
+    fn a_damaged_list_trusts_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        std::fs::write(data.path().join("trusted-folders.json"), "[\"/w\"").unwrap();
+        assert!(!TrustedFolders::of(data.path()).is_trusted(Path::new("/w")));
+    }
+}

@@ -1,0 +1,47 @@
+//! The sessions that somebody means by a name.
+
+use rusqlite::params;
+
+use super::entry::Entry;
+use super::error::CatalogError;
+use super::store::{Catalog, read_entry};
+use crate::normal::Source;
+
+/// How many sessions are given where a name says too little.
+const MOST_MEANT: usize = 100;
+
+/// What a name may be, the most exact first.
+const NAMES: [&str; 4] = [
+    "id = ?1",
+    "source_id = ?1",
+    "EXISTS (SELECT 1 FROM json_each(entry, '$.session.aliases') WHERE value = ?1)",
+    "?1 <> '' AND (substr(source_id, 1, length(?1)) = ?1 OR substr(id, 1, length(?1)) = ?1)",
+];
+
+impl Catalog {
+    /// The session that a name means. Where several have it, the newest.
+    pub fn get(&self, name: &str) -> Result<Option<Entry>, CatalogError> {
+        Ok(self.meant(None, name)?.into_iter().next())
+    }
+
+    /// The sessions that a name may mean, the newest first, a hundred at most: the catalog's own name of it, the id that its
+    /// tool uses, what the tool's agent calls it, or the beginning of one of the first two. What is exact goes before what
+    /// is not.
+    pub fn meant(&self, source: Option<Source>, wanted: &str) -> Result<Vec<Entry>, CatalogError> {
+        let reader = self.reader();
+        let source = source.map(Source::name);
+        for name in NAMES {
+            let sql = format!(
+                "SELECT entry FROM session WHERE (?2 IS NULL OR source = ?2) AND ({name}) \
+                ORDER BY modified DESC, id DESC LIMIT {MOST_MEANT}"
+            );
+            let mut statement = reader.prepare(&sql)?;
+            let rows = statement.query_map(params![wanted, source], read_entry)?;
+            let meant: Vec<Entry> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+            if !meant.is_empty() {
+                return Ok(meant);
+            }
+        }
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,286 @@
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::normal::Source;
+use crate::read_whole;
+
+/// A session in a file of its own.
+struct Written {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    source: Source,
+}
+
+impl Written {
+    fn new(source: Source, name: &str, text: impl AsRef<[u8]>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        Self { _folder: folder, path, source }
+    }
+
+    fn located(&self) -> Located {
+        Located::of_file(self.source, &self.path).unwrap()
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        reader_of(self.source).read(&self.located(), None, &mut |_| {}).unwrap().ending
+    }
+
+    /// Every window that an ending gives is the end of what reading everything gives. Gives how many were given by it.
+    fn check(&self, ending: Option<&Ending>) -> usize {
+        let located = self.located();
+        let (_, whole) = read_whole(reader_of(self.source), &located).unwrap();
+        let mut quick = 0;
+        // A few windows of each size: all of them would be as many readings of the whole.
+        for wanted in (1..=whole.len() + 1).filter(|wanted| *wanted < 4 || wanted % 7 == 0 || *wanted >= whole.len()) {
+            for amount in [Amount::Turns(wanted), Amount::Entries(wanted * 2)] {
+                let quickly = ending.and_then(|ending| from_ending(&located, ending, amount));
+                let newest = newest(&located, ending, amount).unwrap();
+                if let Some(quickly) = quickly {
+                    assert_eq!(quickly, newest);
+                    quick += 1;
+                }
+                assert_eq!(newest.turns, whole[whole.len() - newest.turns.len()..], "{amount:?}");
+                assert_eq!(newest.has_older, newest.turns.len() < whole.len(), "{amount:?}");
+                match amount {
+                    Amount::Turns(_) => assert_eq!(newest.turns.len(), wanted.min(whole.len())),
+                    Amount::Entries(wanted) => {
+                        let entries = newest.turns.iter().map(entries_of).sum::<u64>();
+                        assert!(entries >= wanted as u64 || !newest.has_older);
+                    }
+                }
+            }
+        }
+        quick
+    }
+}
+
+fn text_of(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn request(name: u8) -> Value {
+    match name {
+        // What is no request, one without an id, one whose id others have as well.
+        0 => json!("odd"),
+        1 => json!({"message": {"text": "nameless"}, "response": []}),
+        2..=4 => json!({"requestId": "same", "message": {"text": "again"}, "response": [{"value": "x"}]}),
+        _ => json!({"requestId": format!("r{name}"), "message": {"text": format!("é\u{1f332} {name}")},
+            "response": [{"value": "a"}, {"value": format!("}}]\"\\ {name}")}], "result": {}}),
+    }
+}
+
+/// A line of any kind, most of them of those that VS Code writes.
+fn line(what: u8, at: usize, name: u8) -> String {
+    let value = match what {
+        0 => {
+            json!({"kind": 0, "v": {"version": 3, "requests": (0..name % 7).map(request).collect::<Vec<_>>(), "x": [1]}})
+        }
+        1 => json!({"kind": 2, "k": ["requests"], "v": [request(name), request(name ^ 1)]}),
+        2 => json!({"kind": 2, "k": ["requests"], "v": [request(name)], "i": at}),
+        3 => json!({"kind": 2, "k": ["requests"], "i": at}),
+        4 => json!({"kind": 1, "k": ["requests", at], "v": request(name)}),
+        5 => json!({"kind": 3, "k": ["requests", at]}),
+        6 => json!({"kind": 2, "k": ["requests", at], "v": [1]}),
+        7 => json!({"kind": 1, "k": ["requests"], "v": [request(name)]}),
+        8 => json!({"kind": 3, "k": ["requests", at, "response"]}),
+        9 => json!({"kind": 1, "k": ["customTitle"], "v": "title"}),
+        10 => json!({"kind": 2, "k": ["requests", at, "response"], "v": [{"value": "cut"}], "i": name % 3}),
+        11 => json!({"kind": 2, "k": ["requests", at, "gap"], "v": ["far"], "i": 5_000}),
+        12 => json!({"kind": 1, "k": ["requests", "odd"], "v": 1}),
+        13 => json!({"kind": 1, "k": ["requests", at, "message", "text"], "v": format!("changed {name}")}),
+        14 => {
+            return ["nonsense\n", "\n", "  \n", "{\"kind\":9}\n", "{\"kind\":1,\"k\":[\"x\",\"y\"]}\n"][at % 5]
+                .to_owned();
+        }
+        15..=19 => json!({"kind": 2, "k": ["requests", at, "response"], "v": [{"value": format!("more {name}")}]}),
+        _ => json!({"kind": 2, "k": ["requests"], "v": [request(name)]}),
+    };
+    // Some writers leave blanks around.
+    let blank = if name.is_multiple_of(5) { " " } else { "" };
+    format!("{blank}{value}{blank}\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_newest_turns_of_any_mutation_log_are_those_of_the_whole(
+        lines in prop::collection::vec((0u8..26, 0usize..12, any::<u8>()), 0..60),
+        has_start in prop::bool::weighted(0.9),
+    ) {
+        let mut text = if has_start { line(0, 0, 6) } else { String::new() };
+        text.extend(lines.into_iter().map(|(what, at, name)| line(what, at, name)));
+        let written = Written::new(Source::VsCode, "s.jsonl", &text);
+        written.check(written.ending().as_ref());
+    }
+
+    #[test]
+    fn the_newest_turns_of_any_flat_file_are_those_of_the_whole(
+        names in prop::collection::vec(any::<u8>(), 0..20),
+        end in 0usize..200,
+    ) {
+        let requests: Vec<Value> = names.into_iter().map(request).collect();
+        let mut text = json!({"version": 3, "a": 1, "requests": requests, "z": []}).to_string().into_bytes();
+        // Files are torn, and have bytes that are no text.
+        if end < text.len() && end % 3 == 0 {
+            text.truncate(text.len() - end);
+        } else if end < text.len() && end % 3 == 1 {
+            text[end] = 0xff;
+        }
+        let written = Written::new(Source::VsCode, "s.json", &text);
+        written.check(written.ending().as_ref());
+    }
+
+}
+
+proptest! {
+    // Each case is some hundred readings.
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn the_newest_turns_of_any_growing_log_are_those_of_the_whole(
+        turns in prop::collection::vec((0u8..4, any::<prop::sample::Index>()), 1..60),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        for (source, name, log) in growing(&turns) {
+            let written = Written::new(source, name, &log);
+            written.check(written.ending().as_ref());
+            // What was noted before the file grew holds afterwards.
+            let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
+            std::fs::write(&written.path, &log[..ends[cut.index(ends.len())]]).unwrap();
+            let ending = written.ending();
+            append(&written.path, &log[ends[cut.index(ends.len())]..]);
+            written.check(ending.as_ref());
+        }
+    }
+}
+
+fn append(path: &Path, text: &str) {
+    use std::io::Write;
+    std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+/// Logs of every tool whose logs only grow: turns with some answers each, some of which go on from an older one.
+fn growing(turns: &[(u8, prop::sample::Index)]) -> Vec<(Source, &'static str, String)> {
+    let mut pi = vec![json!({"type": "session", "version": 3, "id": "s", "cwd": "/w"})];
+    let mut claude = Vec::new();
+    let mut codex = vec![json!({"type": "session_meta", "payload": {"id": "s", "cwd": "/w"}})];
+    let mut copilot = vec![json!({"type": "session.start", "id": "e", "data": {"sessionId": "s"}})];
+    let mut leaf: Option<usize> = None;
+    let mut entries = 0;
+    for (number, (answers, back)) in turns.iter().enumerate() {
+        if *answers == 3 && entries > 0 {
+            leaf = Some(back.index(entries));
+        }
+        let parent = |at: Option<usize>| at.map(|at| format!("e{at}"));
+        for answer in 0..=*answers {
+            let (id, role) = (format!("e{entries}"), if answer == 0 { "user" } else { "assistant" });
+            let words = format!("{role} {number} {answer}");
+            pi.push(json!({"type": "message", "id": id, "parentId": parent(leaf),
+                "message": {"role": role, "content": [{"type": "text", "text": words}]}}));
+            claude.push(
+                json!({"type": role, "uuid": id, "parentUuid": parent(leaf), "isSidechain": false, "sessionId": "s",
+                "message": {"id": id, "role": role, "content": [{"type": "text", "text": words}]}}),
+            );
+            codex.push(json!({"type": "event_msg", "payload":
+                {"type": if answer == 0 { "user_message" } else { "agent_message" }, "message": words}}));
+            copilot.push(json!({"type": if answer == 0 { "user.message" } else { "assistant.message" }, "id": id,
+                "data": {"content": words, "messageId": id}}));
+            leaf = Some(entries);
+            entries += 1;
+        }
+        if *answers == 2 {
+            codex.push(json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}));
+        }
+    }
+    vec![
+        (Source::Pi, "2026_s.jsonl", text_of(&pi)),
+        (Source::Claude, "s.jsonl", text_of(&claude)),
+        (Source::Codex, "rollout-2026-01-01T00-00-00-s.jsonl", text_of(&codex)),
+        (Source::CopilotCli, "s/events.jsonl", text_of(&copilot)),
+    ]
+}
+
+#[test]
+fn what_a_tool_usually_writes_is_read_from_its_end() {
+    let mut log = line(0, 0, 0);
+    for number in 0..40 {
+        log += &line(25, 0, 10 + number);
+        log += &line(15, usize::from(number), number);
+        log += &line(13, usize::from(number), number);
+    }
+    let written = Written::new(Source::VsCode, "s.jsonl", &log);
+    assert_eq!(written.check(written.ending().as_ref()), 2 * 10);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_newest_turns_of_any_gemini_log_are_those_of_the_whole(
+        lines in prop::collection::vec((0u8..12, 0usize..12), 0..60),
+    ) {
+        let head = json!({"sessionId": "s", "startTime": "2026-01-02T03:04:05.000Z"});
+        let lines = lines.into_iter().map(|(what, at)| match what {
+            0 => json!({"$rewindTo": format!("m{at}")}),
+            1 => json!({"$set": {"messages": [{"id": format!("m{at}"), "type": "user", "content": "anew"}]}}),
+            2 => json!({"$set": {"summary": "title"}}),
+            3 => json!({"id": format!("m{at}"), "type": "user", "content": "<session_context> here"}),
+            4 => json!("odd"),
+            5..=7 => json!({"id": format!("m{at}"), "type": "user", "content": [{"text": format!("say {at}")}]}),
+            _ => json!({"id": format!("m{at}"), "type": "gemini", "content": format!("said {what}"), "toolCalls": [{"id": "c"}]}),
+        });
+        let lines: Vec<Value> = std::iter::once(head).chain(lines).collect();
+        let written = Written::new(Source::Gemini, "session-x.jsonl", text_of(&lines));
+        written.check(written.ending().as_ref());
+    }
+}
+
+#[test]
+fn a_file_that_was_changed_is_read_whole() {
+    let requests: Vec<Value> = (10..20).map(request).collect();
+    let text = json!({"requests": requests}).to_string();
+    let written = Written::new(Source::VsCode, "s.json", &text);
+    let ending = written.ending().unwrap();
+    assert!(from_ending(&written.located(), &ending, Amount::Turns(3)).is_some());
+    std::fs::write(&written.path, text.replace("\"r1", "\"longer")).unwrap();
+    assert!(from_ending(&written.located(), &ending, Amount::Turns(3)).is_none());
+    written.check(Some(&ending));
+}
+
+#[test]
+fn lines_that_hang_from_far_away_do_not_have_a_log_read_whole() {
+    let mut log = vec![json!({"type": "session", "version": 3, "id": "s"})];
+    for number in 0..200 {
+        // Each goes on from one far before it.
+        let parent = (number > 0).then(|| format!("e{}", number * 7 % number));
+        log.push(json!({"type": "message", "id": format!("e{number}"), "parentId": parent,
+            "message": {"role": "user", "content": format!("turn {number}")}}));
+    }
+    let written = Written::new(Source::Pi, "2026_s.jsonl", text_of(&log));
+    let ending = written.ending().unwrap();
+    let Places::Steps(steps) = &ending.places else { panic!("{ending:?}") };
+    let step = steps.before(Amount::Turns(50)).unwrap();
+    assert!(step.bookmark.turns > 100, "{step:?}");
+    let without = &step.bookmark;
+    let with = crate::Bookmark { asked: steps.asked_behind(step).collect(), ..without.clone() };
+    let bytes = std::fs::read(&written.path).unwrap();
+    // Reading anew would want what lies before the bookmark.
+    let end = usize::try_from(without.offset).unwrap();
+    let mut torn = bytes.clone();
+    torn[..end].fill(b' ');
+    let read = |from: &crate::Bookmark| {
+        let mut turns = Vec::new();
+        crate::pi::read_log(&torn, "s", Some(from), &mut |turn| turns.push(turn)).unwrap();
+        turns
+    };
+    let (_, whole) = read_whole(reader_of(Source::Pi), &written.located()).unwrap();
+    assert_eq!(read(&with), whole[usize::try_from(with.turns).unwrap()..]);
+    assert_ne!(read(without), read(&with));
+}

@@ -1,0 +1,249 @@
+//! What may happen in a session without anybody being asked, as the SDK sets it.
+//!
+//! Rules lie with the session. What the SDK calls a location, rules that hold for a folder whatever the session, Grove
+//! does not keep: such a wish is refused, and the client is told what to do instead.
+
+use std::path::{Path, PathBuf};
+
+use grove_core::*;
+use grove_wire::copilot::methods::*;
+
+use super::peer::{Named, Peer, Refused};
+
+impl Peer {
+    pub(super) async fn permission_mode(&self, params: &SessionParams) -> Result<PermissionModeResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        Ok(PermissionModeResult { mode: self.mode_now(&session).await? })
+    }
+
+    /// Of the modes one is beyond Grove: it has no model that judges what an agent wants.
+    pub(super) async fn set_permission_mode(
+        &self,
+        params: SetPermissionModeParams,
+    ) -> Result<SetPermissionModeResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let success = match params.mode.as_str() {
+            MANUAL => self.allow_all(&session, false).await.map(|()| true)?,
+            ALLOW_ALL => self.allow_all(&session, true).await.map(|()| true)?,
+            "assisted" => false,
+            other => return Err(Refused::Failed(format!("{other:?} is none of the modes {MANUAL}, {ALLOW_ALL}"))),
+        };
+        Ok(SetPermissionModeResult { success, mode: self.mode_now(&session).await? })
+    }
+
+    pub(super) async fn set_approve_all(&self, params: SetApproveAllParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        self.allow_all(&session, params.enabled).await?;
+        Ok(Success::YES)
+    }
+
+    pub(super) async fn configure_permissions(&self, params: ConfigurePermissionsParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let ConfigurePermissionsParams { rules: set, paths, urls, .. } = params;
+        let mut policy = self.policy(&session).await?;
+        let given = set.is_some();
+        if let Some(set) = set {
+            policy.approved = rules(set.approved)?;
+            policy.denied = rules(set.denied)?;
+        }
+        let reads = params.approve_all_read_permission_requests;
+        let anywhere = paths.as_ref().and_then(|paths| paths.unrestricted);
+        set_whole(&mut policy.approved, PermissionKind::Read, reads.or(anywhere));
+        if let Some(UrlPolicy { unrestricted, initial_allowed }) = urls {
+            set_whole(&mut policy.approved, PermissionKind::Url, unrestricted);
+            let allowed = initial_allowed.unwrap_or_default().into_iter();
+            policy
+                .approved
+                .extend(allowed.map(|address| PermissionRule { kind: PermissionKind::Url, argument: Some(address) }));
+        }
+        let change = PermissionsChange::Configure {
+            allow_all: params.approve_all_tool_permission_requests,
+            approved: Some(policy.approved),
+            denied: given.then_some(policy.denied),
+            directories: paths.and_then(|paths| paths.additional_directories),
+        };
+        self.change_permissions(&session, change).await
+    }
+
+    pub(super) async fn modify_rules(&self, params: ModifyRulesParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        match params.scope.as_str() {
+            "session" => {}
+            "location" => return Err(no_locations()),
+            other => return Err(Refused::Failed(format!("{other:?} is none of the scopes session, location"))),
+        }
+        let add = rules(params.add.unwrap_or_default())?;
+        let remove = rules(params.remove.unwrap_or_default())?;
+        let remove_all = params.remove_all.unwrap_or(false);
+        self.change_permissions(&session, PermissionsChange::Rules { add, remove, remove_all }).await
+    }
+
+    pub(super) async fn reset_approvals(&self, params: &SessionParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        self.change_permissions(&session, PermissionsChange::Forget).await
+    }
+
+    pub(super) async fn unrestrict_urls(&self, params: SetApproveAllParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let rule = vec![PermissionRule { kind: PermissionKind::Url, argument: None }];
+        let (add, remove) = if params.enabled { (rule, vec![]) } else { (vec![], rule) };
+        self.change_permissions(&session, PermissionsChange::Rules { add, remove, remove_all: false }).await
+    }
+
+    pub(super) async fn allowed_paths(&self, params: &SessionParams) -> Result<AllowedPaths, Refused> {
+        let session = self.find(&params.session_id).await?;
+        self.look(&session, allowed_paths).await
+    }
+
+    pub(super) async fn allow_path(&self, params: PathParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        must_be_absolute(&params.path)?;
+        self.change_permissions(&session, PermissionsChange::AddDirectory(params.path)).await
+    }
+
+    pub(super) async fn set_primary_path(&self, params: PathParams) -> Result<Success, Refused> {
+        let session = self.find(&params.session_id).await?;
+        must_be_absolute(&params.path)?;
+        self.change_permissions(&session, PermissionsChange::Primary(params.path)).await
+    }
+
+    pub(super) async fn is_allowed_path(&self, params: PathParams) -> Result<AllowedResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let paths = self.look(&session, allowed_paths).await?;
+        let mut folders = paths.directories.iter();
+        Ok(AllowedResult { allowed: folders.any(|folder| is_within(&params.path, folder)) })
+    }
+
+    pub(super) async fn is_workspace_path(&self, params: PathParams) -> Result<AllowedResult, Refused> {
+        let session = self.find(&params.session_id).await?;
+        let primary = self.look(&session, allowed_paths).await?.primary;
+        Ok(AllowedResult { allowed: !primary.is_empty() && is_within(&params.path, &primary) })
+    }
+
+    /// The repository of a folder, or the folder itself where it is in none.
+    pub(super) async fn location(&self, params: LocationParams) -> Result<Location, Refused> {
+        self.find(&params.session_id).await?;
+        must_be_absolute(&params.working_directory)?;
+        let folder = PathBuf::from(params.working_directory);
+        let found = tokio::task::spawn_blocking(move || {
+            let repository = folder.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
+            repository.map_or((folder, "dir"), |repository| (repository, "repo"))
+        });
+        let (folder, kind) = found.await?;
+        Ok(Location { location_key: folder.to_string_lossy().into_owned(), location_type: kind.to_owned() })
+    }
+
+    /// Nothing is kept for a location, so nothing of it applies.
+    pub(super) async fn apply_location(&self, params: LocationParams) -> Result<AppliedLocation, Refused> {
+        let Location { location_key, location_type } = self.location(params).await?;
+        Ok(AppliedLocation { location_key, location_type, ..AppliedLocation::default() })
+    }
+
+    pub(super) fn is_trusted(&self, params: &PathParams) -> TrustedResult {
+        let trusted = self.host().trust().is_some_and(|trust| trust.is_trusted(Path::new(&params.path)));
+        TrustedResult { trusted }
+    }
+
+    pub(super) fn add_trusted(&self, params: &PathParams) -> Result<Success, Refused> {
+        must_be_absolute(&params.path)?;
+        match self.host().trust() {
+            Some(trust) => trust.trust(Path::new(&params.path)).map_err(Refused::Failed)?,
+            None => return Err(Refused::Failed("this host keeps no list of trusted folders".to_owned())),
+        }
+        Ok(Success::YES)
+    }
+
+    async fn allow_all(&self, session: &Named, allow: bool) -> Result<(), Refused> {
+        let change =
+            PermissionsChange::Configure { allow_all: Some(allow), approved: None, denied: None, directories: None };
+        self.change_permissions(session, change).await.map(|_| ())
+    }
+
+    async fn mode_now(&self, session: &Named) -> Result<String, Refused> {
+        let mode = if self.policy(session).await?.allow_all { ALLOW_ALL } else { MANUAL };
+        Ok(mode.to_owned())
+    }
+
+    async fn policy(&self, session: &Named) -> Result<Permissions, Refused> {
+        self.look(session, |session| session.details.permissions.clone().unwrap_or_default()).await
+    }
+
+    /// Changes what may happen, and answers what waits where the answer is known now.
+    async fn change_permissions(&self, session: &Named, change: PermissionsChange) -> Result<Success, Refused> {
+        self.carry_out(session, Command::ChangePermissions(change)).await?;
+        let answered = self.look(session, |session| {
+            let policy = session.details.permissions.as_ref()?;
+            let turn = session.main_chat()?.active.as_deref()?;
+            let answered = super::turns::asked_permissions(turn).filter_map(|(_, request)| {
+                let verdict = Verdict::by_rule(policy.answer(request)?, request);
+                let (chat, question) = (Session::MAIN_CHAT.into(), PermissionQuestion::Request(request.id.clone()));
+                Some(Command::ResolvePermission { chat, turn: turn.id.clone(), question, verdict })
+            });
+            Some(answered.collect::<Vec<_>>())
+        });
+        for command in answered.await?.unwrap_or_default() {
+            // Somebody else may have been first.
+            self.carry_out(session, command).await.ok();
+        }
+        Ok(Success::YES)
+    }
+}
+
+pub(super) fn no_locations() -> Refused {
+    Refused::Failed("Grove keeps rules with a session, not with a folder: use the scope \"session\"".to_owned())
+}
+
+fn must_be_absolute(path: &str) -> Result<(), Refused> {
+    match Path::new(path).is_absolute() {
+        true => Ok(()),
+        false => Err(Refused::Failed(format!("{path:?} is no absolute path"))),
+    }
+}
+
+fn allowed_paths(session: &Session) -> AllowedPaths {
+    let policy = session.details.permissions.as_ref();
+    let mine = session.working_directories.iter().map(|folder| path_of(folder));
+    let primary = policy.and_then(|policy| policy.primary.clone()).or_else(|| mine.clone().next()).unwrap_or_default();
+    let mut directories = Vec::new();
+    let added = policy.into_iter().flat_map(|policy| policy.directories.iter().cloned());
+    for folder in std::iter::once(primary.clone()).chain(mine).chain(added) {
+        if !folder.is_empty() && !directories.contains(&folder) {
+            directories.push(folder);
+        }
+    }
+    AllowedPaths { directories, primary }
+}
+
+/// Working directories are URIs. Those of other machines stay as they are.
+fn path_of(folder: &str) -> String {
+    grove_work::local_path(folder).map_or_else(|_| folder.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+fn rules(said: Vec<Rule>) -> Result<Vec<PermissionRule>, Refused> {
+    said.into_iter().map(rule).collect()
+}
+
+fn rule(said: Rule) -> Result<PermissionRule, Refused> {
+    let kind = match said.kind.to_ascii_lowercase().as_str() {
+        "shell" | "commands" => PermissionKind::Shell,
+        "write" => PermissionKind::Write,
+        "read" => PermissionKind::Read,
+        "url" => PermissionKind::Url,
+        "mcp" => PermissionKind::Mcp,
+        other => {
+            let kinds = "shell, write, read, url, mcp";
+            return Err(Refused::Failed(format!("{other:?} is no kind of rule: they are {kinds}")));
+        }
+    };
+    Ok(PermissionRule { kind, argument: said.argument.0 })
+}
+
+/// Whether everything of a kind is allowed.
+fn set_whole(rules: &mut Vec<PermissionRule>, kind: PermissionKind, allowed: Option<bool>) {
+    let Some(allowed) = allowed else { return };
+    let whole = PermissionRule { kind, argument: None };
+    rules.retain(|rule| *rule != whole);
+    if allowed {
+        rules.push(whole);
+    }
+}

@@ -1,0 +1,7 @@
+//! The providers that Grove comes with. They have a program of their own: the tests beside them measure memory.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::print_stdout, reason = "a test that measures says what it found")]
+
+mod history;
+mod hosts;
