@@ -8,7 +8,7 @@ use grove_sessions::SessionsProvider;
 use grove_sessions::provider::{Availability, ReadState, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostProvider};
 use grove_sessions::session::SessionStatus;
-use grove_wire::ahp::ResponsePart;
+use grove_wire::ahp::{ResponsePart, version};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
@@ -26,8 +26,8 @@ fn provider_of(endpoint: Endpoint) -> Arc<HostProvider> {
 
 /// What a chat's turns say once there are so many, as another client sees it.
 async fn said(endpoint: &Endpoint, chat: &str, count: usize) -> Vec<String> {
-    let client = Client::connect(endpoint.clone(), Ahp::default(), Options::default());
-    let client = soon("a client", client).await.unwrap();
+    let dialect = Ahp { versions: vec![version::CURRENT, version::OLDEST], ..Ahp::default() };
+    let client = soon("a client", Client::connect(endpoint.clone(), dialect, Options::default())).await.unwrap();
     let mut chat = client.subscribe(chat).await.unwrap();
     let turns = chat.until(|state| {
         let chat = state.chat()?;
