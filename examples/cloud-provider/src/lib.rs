@@ -36,6 +36,9 @@ use tokio::sync::broadcast;
 
 use crate::cloud::{Cloud, Progress, Task, Tasks};
 
+/// How many new sessions may wait for their first message.
+const MAX_DRAFTS: usize = 100;
+
 /// The tasks of an account in the cloud, as sessions.
 #[derive(Debug)]
 pub struct CloudProvider {
@@ -189,8 +192,11 @@ impl SessionsProvider for CloudProvider {
         };
         let task = format!("task-{}-{}", now().0, self.drawn.fetch_add(1, Ordering::Relaxed));
         let draft = self.source(&task, &(owner.to_owned(), name.to_owned()))?;
-        let session = draft.session();
-        self.table().drafts.insert(task, draft);
+        let (session, mut table) = (draft.session(), self.table());
+        if table.drafts.len() >= MAX_DRAFTS {
+            return Err(ProviderError::Refused(format!("{MAX_DRAFTS} new sessions wait: drop some of them")));
+        }
+        table.drafts.insert(task, draft);
         Ok(session)
     }
 
