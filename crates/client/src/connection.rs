@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
+use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
 use grove_wire::jsonrpc::{self, CallError, Calls, ErrorObject, Frame, Message as Rpc};
 use grove_wire::v1::close_code;
@@ -25,7 +25,7 @@ use crate::driver::Closing;
 use crate::error::{ConnectError, RequestError};
 use crate::options::{Direction, FrameLog};
 use crate::shared::{Line, Purpose, Shared, Tracked};
-use crate::transport::{OpenError, Socket};
+use crate::transport::{OpenError, Receiving, Sending, Socket};
 
 /// Told when the first connection is there, or why it is not.
 pub(crate) type First = Option<oneshot::Sender<Result<(), ConnectError>>>;
@@ -58,7 +58,14 @@ impl std::fmt::Display for End {
 
 impl From<SocketError> for End {
     fn from(error: SocketError) -> Self {
-        End::Lost(format!("the connection broke: {error}"))
+        match error {
+            SocketError::Io(error) => match OpenError::from(error) {
+                OpenError::Unreachable(error) => End::Lost(format!("the connection broke: {error}")),
+                // There never was more than a program of our own at the other end.
+                known => End::NotOpened(known),
+            },
+            error => End::Lost(format!("the connection broke: {error}")),
+        }
     }
 }
 
@@ -71,7 +78,7 @@ pub(crate) async fn serve<D: Dialect>(
     mut closing: Closing,
     first: &mut First,
 ) -> End {
-    let (sink, stream) = socket.split();
+    let Socket { sink, stream } = socket;
     let (frames, queue) = mpsc::unbounded_channel();
     let (tracked, new) = mpsc::unbounded_channel();
     let calls = Arc::new(Calls::new(shared.limits.open_requests));
@@ -115,7 +122,7 @@ enum Answer {
 }
 
 impl<D: Dialect> Reader<'_, D> {
-    async fn run(mut self, mut stream: SplitStream<Socket>) -> End {
+    async fn run(mut self, mut stream: Receiving) -> End {
         let silence = self.shared.limits.silence;
         let mut heard = Instant::now();
         let mut sweep = ticks(self.shared.limits.answer / 4);
@@ -290,7 +297,7 @@ fn closed(frame: Option<CloseFrame>) -> End {
 }
 
 struct Writer<'a> {
-    sink: SplitSink<Socket, Message>,
+    sink: Sending,
     queue: mpsc::UnboundedReceiver<String>,
     log: Option<&'a FrameLog>,
     pings: Duration,

@@ -54,7 +54,9 @@ impl<D: Dialect> Driver<D> {
             let fate = match &end {
                 End::ByUs => Some(Closed::ByUs),
                 End::TakenOver => Some(Closed::TakenOver),
-                End::Refused(_) | End::NotOpened(OpenError::Denied { .. }) => Some(Closed::Refused(last.clone())),
+                End::Refused(_) | End::NotOpened(OpenError::Denied { .. } | OpenError::Certificate(_)) => {
+                    Some(Closed::Refused(last.clone()))
+                }
                 End::NotOpened(_) | End::Confused(_) | End::Lost(_) => None,
             };
             if let Some(first) = first.take() {

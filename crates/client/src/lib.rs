@@ -5,6 +5,8 @@
 //! - [`Client`]: one connection at a time, made again by itself when it is lost, with a replay or with snapshots.
 //! - [`Subscription`]: a resource's state as the host has confirmed it, with what this client dispatched and the host
 //!   has not answered on top ([`reconcile`]). It can be read, waited for and followed.
+//! - [`HostAddress`] and [`Endpoint`]: where a host is (TCP, TLS with a certificate that is pinned, a socket of this
+//!   machine, another machine through SSH), and what lets a client in.
 //! - [`Sessions`]: the session list, fetched once and kept by what the host tells.
 //!
 //! All of it is written once, over the trait [`Dialect`]: a protocol says what its states and actions are, how an action
@@ -67,4 +69,7 @@ pub use resource::{Applied, Change, Changes};
 pub use sessions::SessionList;
 pub use shared::{HostNotification, Outcome};
 pub use status::{Closed, Status};
-pub use transport::{Dial, Endpoint, EndpointError, OpenError, Stream};
+pub use transport::{
+    Access, AddressError, CertificateError, Dial, Endpoint, EndpointError, Fingerprint, FingerprintError, HostAddress,
+    OpenError, SshAddress, SshError, Stream,
+};

@@ -3,6 +3,7 @@
 mod copilot;
 mod exchange;
 mod history;
+mod hosts;
 mod tree;
 mod workspace;
 
@@ -19,6 +20,8 @@ use exchange::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
 pub(crate) use exchange::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 use history::{DOCTOR_HELP, LS_HELP};
 pub(crate) use history::{HistoryArgs, HistoryCommand, Since};
+use hosts::HOSTS_HELP;
+pub(crate) use hosts::{HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs};
 use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, TREE_HELP};
 pub(crate) use tree::{
     BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, MigrateArgs, TreeArgs, TreeFilter, TreeOfArgs,
@@ -221,6 +224,9 @@ pub(crate) enum Command {
     /// Carries what the SDK says to the host, and starts one in the background if none is running.
     #[command(after_help = COPILOT_HELP)]
     Copilot(CopilotArgs),
+    /// List the other hosts that are known: whether they can be reached, what they are, how many sessions they have
+    #[command(after_help = HOSTS_HELP)]
+    Hosts(HostsArgs),
     /// Connect a client that speaks on stdin and stdout to the host
     ///
     /// One JSON message a line, both ways, carried as they are. Starts a host in the background if none is running; ends
@@ -587,9 +593,30 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
-    /// The loopback address to listen on; port 0 takes a free one [default: 127.0.0.1:0]
+    /// The address to listen on; port 0 takes a free one [default: 127.0.0.1:0]
+    ///
+    /// One that other machines reach needs --tls-cert and --tls-key, or --insecure.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// The certificate that is shown to those who connect, in PEM; page and clients then use https:// and wss://
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Listen without TLS on an address that other machines reach: everything can be read on the way, the token too
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Be a client's way to the host of the data folder: a message a line on stdin and stdout, in either protocol
+    ///
+    /// What ssh:// addresses run at the other end. Starts a host in the background if none is running, and ends with its
+    /// client. The token is not needed: who may run this may read it.
+    #[arg(long, conflicts_with_all = [
+        "listen", "tls_cert", "tls_key", "insecure", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
+        "durability", "log_frames", "log_agent_frames", "detached", "default_directory", "browse_roots", "read_roots",
+        "default_agent", "max_agents", "agent_idle", "spill_bytes", "compact_at", "compact_keep", "store", "log_dir",
+    ])]
+    pub(crate) stdio: bool,
     /// A loopback address at which the GitHub Copilot SDK finds a server; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) copilot_listen: Option<SocketAddr>,

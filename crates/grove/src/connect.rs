@@ -81,9 +81,7 @@ impl Reach {
 
     async fn connect<D: Dialect + Clone>(&self, dialect: D, options: Options) -> Result<Client<D>, Failure> {
         let connect = async |endpoint: &Endpoint| {
-            let endpoint = grove_client::Endpoint::tcp(&endpoint.ws, Some(&endpoint.token))
-                .context("the host's address is no address")?;
-            Ok::<_, anyhow::Error>(Client::connect(endpoint, dialect.clone(), options.clone()).await?)
+            Ok::<_, anyhow::Error>(Client::connect(endpoint.for_client()?, dialect.clone(), options.clone()).await?)
         };
         match connect(&self.host().await?).await {
             Ok(client) => Ok(client),

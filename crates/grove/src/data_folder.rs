@@ -83,10 +83,17 @@ impl DataFolder {
         write_private(&endpoint_path(&self.path), &serde_json::to_string(endpoint)?)
     }
 
-    /// Takes the address back.
+    /// Where the host's own socket is.
+    pub(crate) fn socket_path(&self) -> PathBuf {
+        // Others read it elsewhere than where this process was started.
+        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("host.sock")
+    }
+
+    /// Takes the addresses back.
     pub(crate) fn retract(&self) {
         // A file that stays behind does no harm: readers ask the host that it names.
         fs::remove_file(endpoint_path(&self.path)).ok();
+        fs::remove_file(self.socket_path()).ok();
     }
 }
 

@@ -1,12 +1,15 @@
 //! A running host, as other processes find and ask it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use grove_client::{Access, HostAddress, Stream};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
+use tokio::net::{TcpStream, UnixStream};
 
 /// Where a host can be reached. Lies in the data folder for its owner alone, since it holds the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +21,28 @@ pub(crate) struct Endpoint {
     /// Where Copilot SDKs find a server, where they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) copilot: Option<String>,
+    /// Its own socket, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unix: Option<PathBuf>,
+    /// Where other machines find it, where they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) remote: Option<Remote>,
+}
+
+/// Where other machines find a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Remote {
+    pub(crate) ws: String,
+    pub(crate) http: String,
+    /// The fingerprint of what it shows. Without one there is no TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) certificate: Option<String>,
+}
+
+/// A connection to a host, and the name that the host goes by there.
+pub(crate) struct Dialed {
+    pub(crate) stream: Box<dyn Stream>,
+    pub(crate) name: String,
 }
 
 /// What a host says of itself.
@@ -43,7 +68,29 @@ impl Endpoint {
         format!("{}/#token={}", self.http, self.token)
     }
 
-    /// The address to connect to.
+    /// Connects to it: through its socket, or else through loopback.
+    pub(crate) async fn dial(&self) -> Result<Dialed> {
+        if let Some(path) = &self.unix {
+            let stream = UnixStream::connect(path).await.context("the host does not answer")?;
+            return Ok(Dialed { stream: Box::new(stream), name: "localhost".to_owned() });
+        }
+        let address = self.address()?;
+        let stream = TcpStream::connect(address).await.context("the host does not answer")?;
+        // A message is written in one piece: waiting for more only costs time.
+        stream.set_nodelay(true)?;
+        Ok(Dialed { stream: Box::new(stream), name: address.to_owned() })
+    }
+
+    /// The same for a client.
+    pub(crate) fn for_client(&self) -> Result<grove_client::Endpoint> {
+        let endpoint = match &self.unix {
+            Some(path) => grove_client::Endpoint::new(&HostAddress::Unix(path.clone()), &Access::default()),
+            None => grove_client::Endpoint::tcp(&self.ws, Some(&self.token)),
+        };
+        endpoint.context("the host's address is no address")
+    }
+
+    /// Its address on loopback.
     pub(crate) fn address(&self) -> Result<&str> {
         self.http.strip_prefix("http://").context("the host's address is no http address")
     }
@@ -54,11 +101,10 @@ impl Endpoint {
     }
 
     async fn ask(&self) -> Result<Health> {
-        let address = self.address()?;
-        let stream = tokio::net::TcpStream::connect(address).await.context("the host does not answer")?;
+        let Dialed { stream, name } = self.dial().await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let request = hyper::Request::get("/healthz")
-            .header("host", address)
+            .header("host", name)
             .header("authorization", format!("Bearer {}", self.token))
             .body(Empty::<Bytes>::new())?;
         let exchange = async {

@@ -2,11 +2,12 @@
 //!
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
 //! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, [`hooks`] who
-//! is asked before sessions' trees change, [`stores`] where sessions lie, and each module of [`commands`] does one command.
+//! is asked before sessions' trees change, [`stores`] where sessions lie, [`listening`] where
+//! clients find the host, and each module of [`commands`] does one command.
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
-//! of it looks. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
+//! of it looks. [`hosts`] are others that are known by name. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
 
 mod agents;
 mod ask;
@@ -20,6 +21,8 @@ mod exchange;
 mod follow;
 mod history;
 mod hooks;
+mod hosts;
+mod listening;
 mod page;
 mod settings;
 mod show;
@@ -32,8 +35,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command, ConfigCommand, HistoryCommand};
+use cli::{Cli, Command, ConfigCommand, HistoryCommand, ServeArgs};
 use commands::Failure;
+use commands::bridge::End;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(as_typed(std::env::args_os()));
@@ -85,13 +89,15 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),
+        Command::Serve(args) if args.stdio => commands::bridge::run(&common, &args, End::Told),
         Command::Serve(args) => commands::serve::run(&common, &args),
         Command::Start(args) => commands::start::run(&common, &args),
         Command::Open(args) => commands::open::run(&common, &args),
         Command::Status(args) => commands::status::run(&common, &args),
         Command::Stop(args) => commands::stop::run(&common, &args),
         Command::Copilot(args) => commands::copilot::run(&common, &args),
-        Command::AhpBridge(args) => commands::bridge::run(&common, &args),
+        Command::AhpBridge(_) => commands::bridge::run(&common, &ServeArgs::default(), End::Silent),
+        Command::Hosts(args) => commands::hosts::run(&common, &args),
         Command::Inspect(args) => commands::inspect::run(&common, &args),
         Command::History(HistoryCommand::Scan(args)) => commands::history::scan(&common, &args),
         Command::Doctor(args) => commands::doctor::run(&common, &args),

@@ -90,6 +90,11 @@ const DEFAULT_AGENT: &str = "scripted";
 pub(crate) struct Settings {
     pub(crate) data_dir: Setting<PathBuf>,
     pub(crate) listen: Setting<SocketAddr>,
+    /// The certificate that is shown, and its key: both or none.
+    pub(crate) tls_cert: Setting<Option<PathBuf>>,
+    pub(crate) tls_key: Setting<Option<PathBuf>>,
+    /// Other machines may come without TLS.
+    pub(crate) insecure: Setting<bool>,
     /// Where the Copilot SDK finds a server, if anywhere.
     pub(crate) copilot_listen: Setting<Option<SocketAddr>>,
     pub(crate) replay_actions: Setting<usize>,
@@ -154,6 +159,9 @@ impl Settings {
         };
         let settings = Self {
             listen: layers.one("listen", serve.listen, || SocketAddr::from(([127, 0, 0, 1], 0)))?,
+            tls_cert: layers.optional("tls-cert", serve.tls_cert.clone())?,
+            tls_key: layers.optional("tls-key", serve.tls_key.clone())?,
+            insecure: layers.one("insecure", serve.insecure.then_some(true), || false)?,
             copilot_listen: layers.optional("copilot-listen", serve.copilot_listen)?,
             replay_actions: layers.one("replay-actions", serve.replay_actions, || limits.replay_actions)?,
             replay_bytes: layers.one("replay-bytes", serve.replay_bytes, || limits.replay_bytes)?,
@@ -179,16 +187,37 @@ impl Settings {
             config_file: layers.file.clone(),
             config_dir,
         };
-        let copilot = settings.copilot_listen.value.map(|address| (address, &settings.copilot_listen.source));
-        let listens = [Some((settings.listen.value, &settings.listen.source)), copilot];
-        let elsewhere = listens.into_iter().flatten().find(|(address, _)| !address.ip().is_loopback());
-        if let Some((address, source)) = elsewhere {
+        settings.check_listening()?;
+        Ok(settings)
+    }
+
+    /// Other machines get no further than TLS lets them, unless somebody wants it so.
+    fn check_listening(&self) -> Result<()> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Setting { value: Some(_), source }, Setting { value: None, .. }) => {
+                bail!("a certificate is of no use without its key: give --tls-key too (tls-cert is from {source})")
+            }
+            (Setting { value: None, .. }, Setting { value: Some(_), source }) => {
+                bail!("a key is of no use without its certificate: give --tls-cert too (tls-key is from {source})")
+            }
+            _ => {}
+        }
+        let Setting { value: address, source } = &self.listen;
+        if !address.ip().is_loopback() && self.tls_cert.value.is_none() && !self.insecure.value {
             bail!(
-                "{address} is not a loopback address (from {source}): Grove listens on this machine only; use 127.0.0.1 \
-                 or [::1]"
+                "{address} is not a loopback address (from {source}): other machines are served with --tls-cert and \
+                 --tls-key, or with --insecure on a network where everybody may read everything; from elsewhere \
+                 `grove hosts add NAME ssh://this-machine` needs neither"
             );
         }
-        Ok(settings)
+        let Setting { value: copilot, source } = &self.copilot_listen;
+        if let Some(address) = copilot.filter(|address| !address.ip().is_loopback()) {
+            bail!(
+                "{address} is not a loopback address (from {source}): the Copilot SDK is served on this machine only; use \
+                 127.0.0.1 or [::1]"
+            );
+        }
+        Ok(())
     }
 }
 
@@ -214,6 +243,9 @@ impl<T: std::str::FromStr> std::str::FromStr for Maybe<T> {
 const KEYS: &[&str] = &[
     "data-dir",
     "listen",
+    "tls-cert",
+    "tls-key",
+    "insecure",
     "copilot-listen",
     "replay-actions",
     "replay-bytes",

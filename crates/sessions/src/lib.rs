@@ -18,9 +18,9 @@
 //!
 //! # What it never does
 //!
-//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`Memory`] does. It decides
-//! nothing that is a session's own to say. Every queue has a bound: a listener that is too slow is told to list anew
-//! ([`Notice::Reset`]), and so is this crate by a provider.
+//! It opens no file and no connection, starts no task and reads no clock: providers do, and a [`Memory`] does; those that
+//! come with it are in [`providers`] and nowhere else. It decides nothing that is a session's own to say. Every queue has a
+//! bound: a listener that is too slow is told to list anew ([`Notice::Reset`]), and so is this crate by a provider.
 //!
 //! **Law.** Whatever providers do, once it was looked at, the list is what they have: nothing twice, nothing lost
 //! (`tests/it/law.rs`).

@@ -6,6 +6,7 @@
 
 pub mod history;
 pub mod import;
+pub mod lines;
 pub mod removal;
 pub mod workspace;
 

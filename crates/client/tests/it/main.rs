@@ -14,3 +14,4 @@ mod reconnect;
 
 mod session;
 mod steps;
+mod ways;

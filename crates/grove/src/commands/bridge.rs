@@ -1,13 +1,14 @@
-//! `grove ahp-bridge`
+//! `grove serve --stdio` and `grove ahp-bridge`: the host's WebSocket as lines on stdin and stdout.
 
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use grove_client::Stream as Bytes;
 use grove_host::Limits;
+use grove_wire::x_grove::lines::{Closed, closed};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
@@ -17,8 +18,8 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::{Failure, errand};
 use crate::background::find_or_start_host;
-use crate::cli::{BridgeArgs, Common, ServeArgs};
-use crate::endpoint::Endpoint;
+use crate::cli::{Common, ServeArgs};
+use crate::endpoint::{Dialed, Endpoint};
 use crate::settings::Settings;
 
 /// The largest message taken from the host: its largest answer is a file, and that much is never sent.
@@ -28,14 +29,23 @@ const LINES: usize = 16;
 /// How long the host may take to answer the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-type Socket = WebSocketStream<TcpStream>;
+type Socket = WebSocketStream<Box<dyn Bytes>>;
 
-pub(crate) fn run(common: &Common, _args: &BridgeArgs) -> Result<(), Failure> {
-    let settings = Settings::load(common, &ServeArgs::default())?;
+/// What the client is told when the host ends the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Why, in a last message that only clients of Grove expect: they decide by it whether to come back.
+    Told,
+    /// Nothing: nothing but the host's messages is carried.
+    Silent,
+}
+
+pub(crate) fn run(common: &Common, args: &ServeArgs, end: End) -> Result<(), Failure> {
+    let settings = Settings::load(common, args)?;
     let runtime = errand()?;
     let ended = runtime.block_on(async {
         let socket = connect(&settings).await?;
-        carry(socket).await
+        carry(socket, end).await
     });
     // A reader or writer that still waits for the other program is not waited for.
     runtime.shutdown_background();
@@ -52,11 +62,10 @@ async fn connect(settings: &Settings) -> Result<Socket> {
 }
 
 async fn connect_to(endpoint: &Endpoint) -> Result<Socket> {
-    let mut request = endpoint.ws.as_str().into_client_request().context("the host's address is no address")?;
+    let Dialed { stream, name } = endpoint.dial().await?;
+    let mut request = format!("ws://{name}/ws").into_client_request().context("the host's address is no address")?;
     let bearer = HeaderValue::from_str(&format!("Bearer {}", endpoint.token)).context("the host's token is odd")?;
     request.headers_mut().insert("authorization", bearer);
-    let stream = TcpStream::connect(endpoint.address()?).await.context("the host does not answer")?;
-    stream.set_nodelay(true)?;
     let config = WebSocketConfig::default().max_message_size(Some(FROM_HOST)).max_frame_size(Some(FROM_HOST));
     let (socket, _) =
         client_async_with_config(request, stream, Some(config)).await.context("the host does not let us in")?;
@@ -64,19 +73,19 @@ async fn connect_to(endpoint: &Endpoint) -> Result<Socket> {
 }
 
 /// Carries messages both ways until either side ends.
-async fn carry(socket: Socket) -> Result<()> {
+async fn carry(socket: Socket, end: End) -> Result<()> {
     let (mut to_host, mut from_host) = socket.split();
     let (lines, mut arriving) = mpsc::channel(LINES);
     // Reading stdin blocks, and goes on doing so when all is over: a thread can be left behind.
     std::thread::spawn(move || read_lines(&mut io::stdin().lock(), Limits::default().message_bytes, &lines));
     tokio::select! {
         ended = outwards(&mut arriving, &mut to_host) => ended?,
-        ended = inwards(&mut from_host) => return ended,
+        ended = inwards(&mut from_host, end) => return ended,
     }
     // What is under way still arrives.
     let rest = async {
         to_host.close().await.ok();
-        inwards(&mut from_host).await
+        inwards(&mut from_host, End::Silent).await
     };
     tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
 }
@@ -96,20 +105,24 @@ async fn outwards(
 }
 
 /// From the host to the client, until the host ends or nobody listens.
-async fn inwards(socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin)) -> Result<()> {
+async fn inwards(socket: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin), end: End) -> Result<()> {
     let mut out = tokio::io::stdout();
     while let Some(message) = socket.next().await {
-        let text = match message {
-            Ok(Message::Text(text)) => text,
-            Ok(Message::Close(Some(frame))) if !frame.reason.is_empty() => {
-                anstream::eprintln!("grove: the host ended the connection ({}): {}", frame.code, frame.reason);
-                continue;
+        let mut line = match message {
+            Ok(Message::Text(text)) => text.as_str().to_owned(),
+            Ok(Message::Close(Some(frame))) => {
+                if !frame.reason.is_empty() {
+                    anstream::eprintln!("grove: the host ended the connection ({}): {}", frame.code, frame.reason);
+                }
+                match end {
+                    End::Told => closed(&Closed { code: frame.code.into(), reason: frame.reason.to_string() })?,
+                    End::Silent => continue,
+                }
             }
             Ok(_) => continue,
             Err(SocketError::Capacity(error)) => return Err(anyhow!("the host sent too much: {error}")),
             Err(_) => break,
         };
-        let mut line = text.as_str().to_owned();
         // Between JSON's words a line may end; inside of them it cannot.
         if line.contains(['\n', '\r']) {
             line = line.replace(['\n', '\r'], " ");

@@ -10,10 +10,9 @@ use grove_core::{ChatId, ProviderId, SessionId, State, StoreName};
 use grove_fs::LocalFs;
 use grove_fs::temp_files::Fate;
 use grove_host::copilot::{self, EndpointConfig, QuickListener};
-use grove_host::server::{self, Access, Serving};
+use grove_host::server::Serving;
 use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Register, Stopped, recover};
 use grove_work::Roots;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Failure, say, say_page};
@@ -23,6 +22,7 @@ use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
 use crate::history::{ForeignStores, keep_up};
 use crate::hooks;
+use crate::listening::Listening;
 use crate::page::page;
 use crate::settings::{Settings, Source};
 use crate::stores;
@@ -53,10 +53,9 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let on_terminal = std::io::stdin().is_terminal();
 
     let folder = DataFolder::take(&settings.data_dir.value)?;
-    let listener = TcpListener::bind(settings.listen.value)
-        .await
-        .with_context(|| format!("{} cannot be listened on", settings.listen.value))?;
-    let address = listener.local_addr().context("the listener has no address")?;
+    let listening = Listening::begin(settings, &folder).await?;
+    let found = listening.find()?;
+    let address = found.local;
     let stores = stores::open(settings)?.with_register(register(&folder).await?);
     let env = Env { stores, ..Env::in_memory() };
     let token = folder.token(env.random.as_ref())?;
@@ -79,8 +78,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     backends.attend(&host);
     host.set_trust(Arc::new(TrustedFolders::of(folder.path())));
     show_history(&host, &folder, settings);
-    let access = Access::loopback(token.clone(), address);
-    let serving = server::serve_with_page(host.clone(), access, page(), Box::new(listener));
+    let serving = listening.serve(host.clone(), &token, page())?;
     let copilot = match settings.copilot_listen.value {
         Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
         None => None,
@@ -94,6 +92,8 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         token: token.reveal().to_owned(),
         pid: std::process::id(),
         copilot: copilot.map(|address| address.to_string()),
+        unix: found.socket,
+        remote: found.remote,
     };
     folder.announce(&endpoint)?;
     greet(&endpoint, settings, args)?;
@@ -195,6 +195,10 @@ fn greet(endpoint: &Endpoint, settings: &Settings, args: &ServeArgs) -> Result<(
         say(format!("clients: {}?tkn={}", endpoint.ws, endpoint.token))?;
     } else {
         say(format!("clients: {} (the token is in {}/token)", endpoint.ws, settings.data_dir.value.display()))?;
+    }
+    if let Some(remote) = &endpoint.remote {
+        let certificate = remote.certificate.as_deref().map(|shown| format!(" with the certificate {shown}"));
+        say(format!("other machines: {}{}", remote.ws, certificate.as_deref().unwrap_or(", without TLS")))?;
     }
     if let Some(copilot) = &endpoint.copilot {
         say(format!("Copilot SDKs: {copilot}"))?;

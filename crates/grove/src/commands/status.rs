@@ -33,6 +33,9 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             health.sessions, health.running_turns, health.connections
         ))?;
         say_page(&endpoint)?;
+        if let Some(remote) = &endpoint.remote {
+            say(format!("other machines: {} ({})", remote.ws, remote.certificate.as_deref().unwrap_or("without TLS")))?;
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `grove ahp-bridge --stdio`: the host's WebSocket on stdin and stdout.
+//! `grove ahp-bridge --stdio` and `grove serve --stdio`: the host's WebSocket on stdin and stdout.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -16,8 +16,12 @@ struct Bridge {
 
 impl Bridge {
     fn start(place: &Place) -> Self {
-        let mut command = place.grove(&["ahp-bridge", "--stdio", "--data-dir"]);
-        command.arg(place.data()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::run(place, &["ahp-bridge", "--stdio"])
+    }
+
+    fn run(place: &Place, args: &[&str]) -> Self {
+        let mut command = place.grove(args);
+        command.arg("--data-dir").arg(place.data()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -168,6 +172,49 @@ fn a_line_that_the_host_would_not_take_is_an_error_that_says_so() {
     assert_eq!(code, Some(1));
     assert!(errors.contains("line 3") && errors.contains("4194304 bytes"), "{errors}");
     assert_eq!(host.place.run(&["status"]).code, Some(0));
+}
+
+#[test]
+fn serve_on_stdio_carries_both_protocols_and_the_host_it_started_ends_by_itself() {
+    let background = Background(Place::new());
+    let serve = || Bridge::run(&background.0, &["serve", "--stdio", "--idle-exit", "1"]);
+    let mut first = serve();
+    assert_eq!(first.initialize()["result"]["protocolVersion"], 1);
+    assert_eq!(first.call(2, "createSession", json!({"session": S}))["result"], Value::Null);
+    let mut second = serve();
+    let offer = json!({"channel": "ahp-root://", "clientId": "second", "protocolVersions": ["1.0.0"]});
+    assert_eq!(second.call(1, "initialize", offer)["result"]["protocolVersion"], "1.0.0");
+    let sessions = second.call(2, "listSessions", json!({"channel": "ahp-root://"}));
+    assert_eq!(sessions["result"]["items"].as_array().unwrap().len(), 1, "{sessions}");
+    for mut bridge in [first, second] {
+        bridge.stdin = None;
+        let mut rest = String::new();
+        bridge.stdout.read_to_string(&mut rest).unwrap();
+        assert!(!rest.contains("x-grove/closed"), "who ends it knows why: {rest}");
+        assert_eq!(bridge.end(), (Some(0), String::new()));
+    }
+    background.until_gone();
+}
+
+#[test]
+fn who_is_served_on_stdio_is_told_why_it_ends() {
+    let mut host = Host::start();
+    let mut bridge = Bridge::run(&host.place, &["serve", "--stdio"]);
+    bridge.initialize();
+    host.signal(Signal::TERM);
+    host.exit();
+    let last = bridge.until(|message| message["method"] == "x-grove/closed");
+    assert_eq!(last["params"], json!({"code": 1001, "reason": "the host stops"}));
+    assert_eq!(bridge.end().0, Some(0));
+}
+
+#[test]
+fn what_is_said_of_a_host_has_no_place_beside_stdio() {
+    let place = Place::new();
+    for args in [&["--listen", "127.0.0.1:0"][..], &["--json"], &["--insecure"], &["--store", "memory"]] {
+        let ran = place.run(&[&["serve", "--stdio"], args].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
+    }
 }
 
 #[test]

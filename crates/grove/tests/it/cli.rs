@@ -135,6 +135,9 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let defaults = json!({
         "data-dir": default(json!(home.join(".local/share/grove"))),
         "listen": default(json!("127.0.0.1:0")),
+        "tls-cert": default(json!(null)),
+        "tls-key": default(json!(null)),
+        "insecure": default(json!(false)),
         "copilot-listen": default(json!(null)),
         "replay-actions": default(json!(10_000)),
         "replay-bytes": default(json!(32 << 20)),
@@ -163,7 +166,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
         "home/.config/grove/grove.toml",
         "replay-actions = 5\nlisten = \"127.0.0.1:4321\"\nturn-silence = 9\n\
          read-roots = [\"/r\", \"/s\"]\ndata-dir = \"/d\"\nmax-agents = 3\ncompact-at = 70\nstore = \"work\"\n\
-         spill-bytes = 1000\n\
+         spill-bytes = 1000\ntls-cert = \"/f.pem\"\ntls-key = \"/t.key\"\n\
          [stores.work]\nfolder = \"/w\"\n\
          [history]\nkeep = true\n\
          [hooks.guard]\nevents = [\"session_tree\"]\ncommand = [\"guard\"]\n\
@@ -173,6 +176,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let variable = |name: &str, value: Value| json!({"value": value, "source": {"kind": "environment", "name": name}});
     let variables = [
         ("GROVE_TURN_SILENCE", "7"),
+        ("GROVE_TLS_CERT", "/t.pem"),
         ("GROVE_DATA_DIR", "/e"),
         ("GROVE_BROWSE_ROOTS", "/b:/c"),
         ("GROVE_DEFAULT_AGENT", "mine"),
@@ -184,6 +188,9 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let expected = json!({
         "data-dir": {"value": "/f", "source": {"kind": "flag", "name": "--data-dir"}},
         "listen": from_file(json!("127.0.0.1:4321")),
+        "tls-cert": variable("GROVE_TLS_CERT", json!("/t.pem")),
+        "tls-key": from_file(json!("/t.key")),
+        "insecure": default(json!(false)),
         "copilot-listen": variable("GROVE_COPILOT_LISTEN", json!("127.0.0.1:4141")),
         "replay-actions": from_file(json!(5)),
         "replay-bytes": default(json!(32 << 20)),

@@ -286,6 +286,8 @@ impl Output {
         while !self.pieces.is_empty() {
             self.write_some(socket.get_mut(), PIECES).await?;
         }
+        // What TLS has taken lies in its own buffer until then.
+        socket.get_mut().flush().await?;
         Ok(())
     }
 

@@ -48,9 +48,32 @@ impl std::fmt::Debug for Token {
 /// What a request must bring.
 #[derive(Clone, Debug)]
 pub struct Access {
-    token: Token,
+    key: Key,
+    names: Names,
+    /// What an origin begins with.
+    scheme: &'static str,
+}
+
+#[derive(Clone, Debug)]
+enum Key {
+    Token(Token),
+    /// Who gets as far as this may come in.
+    Unneeded,
+}
+
+#[derive(Clone, Debug)]
+enum Names {
     /// The values of `Host` that mean this host.
-    hosts: Vec<String>,
+    These(Vec<String>),
+    /// Other machines may call it what they like.
+    Any,
+}
+
+/// Whether what is said to other machines can be read on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privacy {
+    Tls,
+    None,
 }
 
 /// Why a request is turned away.
@@ -91,7 +114,23 @@ impl Access {
         if port == 80 {
             hosts.extend(names);
         }
-        Self { token, hosts }
+        Self { key: Key::Token(token), names: Names::These(hosts), scheme: "http://" }
+    }
+
+    /// Access for other machines. Which name they use is not known here, so an origin must only be the host itself;
+    /// what keeps everybody else out is the token.
+    pub fn remote(token: Token, privacy: Privacy) -> Self {
+        let scheme = match privacy {
+            Privacy::Tls => "https://",
+            Privacy::None => "http://",
+        };
+        Self { key: Key::Token(token), names: Names::Any, scheme }
+    }
+
+    /// Access through a socket that the system opens for its owner alone ([`UnixSocket`](super::UnixSocket)): who could
+    /// read the token anyhow needs none. No browser gets there.
+    pub fn owner() -> Self {
+        Self { key: Key::Unneeded, names: Names::These(vec!["localhost".to_owned()]), scheme: "http://" }
     }
 
     /// Whether the request is meant for us and comes from no foreign page. A page elsewhere can make a browser
@@ -99,12 +138,16 @@ impl Access {
     pub(super) fn check_source(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(Refusal::HostCount) };
-        let ours = |name: &str| self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name));
-        if !host.to_str().is_ok_and(ours) {
+        let host = host.to_str().map_err(|_| Refusal::ForeignHost)?;
+        let ours = |name: &str| match &self.names {
+            Names::These(names) => names.iter().any(|ours| ours.eq_ignore_ascii_case(name)),
+            Names::Any => host.eq_ignore_ascii_case(name) && !name.is_empty(),
+        };
+        if !ours(host) {
             return Err(Refusal::ForeignHost);
         }
         let origin_is_ours = |origin: &axum::http::HeaderValue| {
-            origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")).is_some_and(ours)
+            origin.to_str().ok().and_then(|origin| origin.strip_prefix(self.scheme)).is_some_and(ours)
         };
         if !headers.get_all(header::ORIGIN).iter().all(origin_is_ours) {
             return Err(Refusal::ForeignOrigin);
@@ -118,14 +161,21 @@ impl Access {
             return Ok(());
         }
         match in_query(query, "tkn") {
-            Some(token) if self.token.matches(&token) => Ok(()),
+            Some(token) if self.opens(&token) => Ok(()),
             Some(_) | None => Err(Refusal::Token),
         }
     }
 
     /// Whether the request holds the token as a bearer.
     pub(super) fn check_bearer(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if bearer(headers).is_some_and(|token| self.token.matches(token)) { Ok(()) } else { Err(Refusal::Bearer) }
+        if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(Refusal::Bearer) }
+    }
+
+    fn opens(&self, guess: &str) -> bool {
+        match &self.key {
+            Key::Token(token) => token.matches(guess),
+            Key::Unneeded => true,
+        }
     }
 }
 
@@ -201,6 +251,34 @@ mod tests {
         assert_eq!(check(None, Some("tkn=")), Err(Refusal::Token));
         assert_eq!(access().check_bearer(&headers(&[("authorization", &format!("bearer {SECRET}"))])), Ok(()));
         assert_eq!(access().check_bearer(&HeaderMap::new()), Err(Refusal::Bearer));
+    }
+
+    #[test]
+    fn other_machines_name_the_host_as_they_like_but_no_other_page_comes_in() {
+        let secret = Token::parse(SECRET).unwrap();
+        let check = |privacy, origin: &str| {
+            Access::remote(secret.clone(), privacy)
+                .check_source(&headers(&[("host", "lab.example:7443"), ("origin", origin)]))
+        };
+        assert_eq!(check(Privacy::Tls, "https://lab.example:7443"), Ok(()));
+        assert_eq!(check(Privacy::None, "http://lab.example:7443"), Ok(()));
+        for foreign in ["https://evil.example", "http://lab.example:7443", "null", "https://lab.example"] {
+            assert_eq!(check(Privacy::Tls, foreign), Err(Refusal::ForeignOrigin), "{foreign}");
+        }
+        let remote = Access::remote(secret, Privacy::Tls);
+        assert_eq!(remote.check_source(&headers(&[("host", "")])), Err(Refusal::ForeignHost));
+        assert_eq!(remote.check_bearer(&HeaderMap::new()), Err(Refusal::Bearer));
+    }
+
+    #[test]
+    fn the_owner_of_the_socket_needs_no_token() {
+        let owner = Access::owner();
+        assert_eq!(owner.check_source(&headers(&[("host", "localhost")])), Ok(()));
+        assert_eq!(owner.check_source(&headers(&[("host", "evil.example")])), Err(Refusal::ForeignHost));
+        assert_eq!(
+            (owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())),
+            (Ok(()), Ok(()))
+        );
     }
 
     #[test]

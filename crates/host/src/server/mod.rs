@@ -1,10 +1,12 @@
-//! HTTP and WebSocket on one port.
+//! HTTP and WebSocket, on any number of listeners.
 
 mod access;
 mod leased;
 mod page;
 pub mod sdk;
 mod ticket;
+mod tls;
+mod unix;
 mod visits;
 
 use std::io;
@@ -23,8 +25,10 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-pub use access::{Access, Token};
+pub use access::{Access, Privacy, Token};
 pub use page::{Asset, Caching, Page};
+pub use tls::{Certificate, CertificateFileError, TlsListener};
+pub use unix::UnixSocket;
 
 use access::{Refusal, in_query};
 use ticket::Tickets;
@@ -53,15 +57,60 @@ struct Server {
 }
 
 /// A host that is served.
-#[derive(Debug)]
 pub struct Serving {
     host: Host,
+    page: Option<Arc<Page>>,
+    tickets: Arc<Tickets>,
+    visits: Arc<Visits>,
+    programs: Arc<sdk::Programs>,
     connections: Arc<Semaphore>,
     limit: usize,
-    visits: Arc<Visits>,
+}
+
+impl std::fmt::Debug for Serving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Serving")
+            .field("connections", &self.connections)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Serving {
+    /// Accepts connections on one more listener from now on, in a task of its own. All listeners share the limit of
+    /// connections, and tickets of one are good at another.
+    pub fn listen(&self, access: Access, mut listener: Box<dyn Listener>) {
+        let server = Server {
+            host: self.host.clone(),
+            access: Arc::new(access),
+            page: self.page.clone(),
+            tickets: self.tickets.clone(),
+            visits: self.visits.clone(),
+            programs: self.programs.clone(),
+        };
+        let (router, connections, limit) = (router(server), self.connections.clone(), self.limit);
+        let env = self.host.0.env.clone();
+        let spawn = env.spawn.clone();
+        spawn.spawn(Box::pin(async move {
+            loop {
+                let stream = match listener.accept().await {
+                    Ok(stream) => stream,
+                    Err(error) if error.kind() == io::ErrorKind::NotConnected => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        env.clock.sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    }
+                };
+                let Ok(permit) = connections.clone().try_acquire_owned() else {
+                    tracing::warn!(limit, "too many connections: the newest is dropped");
+                    continue;
+                };
+                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), Arc::new(permit))));
+            }
+        }));
+    }
+
     /// Waits until no connection is left.
     pub async fn drained(&self) {
         let all = u32::try_from(self.limit).unwrap_or(u32::MAX);
@@ -85,34 +134,18 @@ pub fn serve_with_page(host: Host, access: Access, page: Page, listener: Box<dyn
     serve_all(host, access, Some(Arc::new(page)), listener)
 }
 
-fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, mut listener: Box<dyn Listener>) -> Serving {
+fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, listener: Box<dyn Listener>) -> Serving {
     let limit = host.0.config.limits.connections;
-    let connections = Arc::new(Semaphore::new(limit));
-    let visits = Arc::new(Visits::default());
-    let serving = Serving { host: host.clone(), connections: connections.clone(), limit, visits: visits.clone() };
-    let env = host.0.env.clone();
-    let tickets = Tickets::new(env.clone());
-    let router = router(Server { host, access: Arc::new(access), page, tickets, visits, programs: Arc::default() });
-    let spawn = env.spawn.clone();
-    env.spawn.spawn(Box::pin(async move {
-        loop {
-            let stream = match listener.accept().await {
-                Ok(stream) => stream,
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => break,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    env.clock.sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
-            let Ok(permit) = connections.clone().try_acquire_owned() else {
-                tracing::warn!(limit, "too many connections: the newest is dropped");
-                continue;
-            };
-            let router = router.clone();
-            spawn.spawn(Box::pin(serve_stream(stream, router, Arc::new(permit))));
-        }
-    }));
+    let serving = Serving {
+        page,
+        tickets: Tickets::new(host.0.env.clone()),
+        visits: Arc::default(),
+        programs: Arc::default(),
+        connections: Arc::new(Semaphore::new(limit)),
+        limit,
+        host,
+    };
+    serving.listen(access, listener);
     serving
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use grove_core::Timestamp;
 use grove_wire::ahp::{
-    ChatState as HostChat, FileEdit, ResponsePart, SessionLifecycle, SessionState as HostSession, ToolCallState,
-    ToolResultContent, Turn, time,
+    ChangesetState, ChatState as HostChat, FileEdit, ResponsePart, SessionLifecycle, SessionState as HostSession,
+    ToolCallState, ToolResultContent, Turn, time,
 };
 use indexmap::IndexMap;
 
@@ -41,7 +41,13 @@ pub(super) struct MainChat {
 }
 
 impl Details {
-    pub(super) fn of(session: &HostSession, main: MainChat, branch: Option<String>) -> Self {
+    /// `changeset` is the session's, where it has one: it knows more than calls told.
+    pub(super) fn of(
+        session: &HostSession,
+        main: MainChat,
+        changeset: Option<&ChangesetState>,
+        branch: Option<String>,
+    ) -> Self {
         let config = session.config.as_ref();
         let value = |key: &str| Some(config?.values.get(key)?.as_str()?.into());
         let time =
@@ -53,13 +59,19 @@ impl Details {
             model_is_setting: config.is_some_and(|config| config.schema.properties.contains_key("model")),
             chats: session.chats.iter().filter_map(time).collect(),
             branch,
-            main,
+            main: match changeset {
+                Some(changeset) => {
+                    let edits = changeset.files.iter().map(|file| &file.edit);
+                    MainChat { changes: changes(edits), ..main }
+                }
+                None => main,
+            },
         }
     }
 
     /// Without what is true only while somebody listens.
     pub(super) fn settle(&mut self) {
-        self.main.description = None;
+        (self.loading, self.main.description) = (false, None);
     }
 }
 
@@ -73,7 +85,7 @@ impl MainChat {
         Self {
             description: running.iter().rev().find_map(description),
             last_turn_end: chat.turns.last().and_then(end),
-            changes: changes(parts),
+            changes: changes(parts.flat_map(edits)),
             model: model.map(|model| model.id.as_str().into()),
         }
     }
@@ -100,18 +112,32 @@ fn description(part: &ResponsePart) -> Option<Markdown> {
     message.filter(|message| !message.is_empty()).or_else(name).map(Markdown::from)
 }
 
-/// The files that calls changed, each once.
-fn changes<'a>(parts: impl Iterator<Item = &'a ResponsePart>) -> Arc<[FileChange]> {
+/// The channel of all that a session changed, where it has one.
+pub(super) fn changeset(session: &HostSession) -> Option<String> {
+    let all = session.changesets.iter().flatten();
+    let whole = all.filter(|changeset| !changeset.uri_template.contains('{'));
+    whole.filter(|changeset| changeset.change_kind == "session").map(|changeset| changeset.uri_template.clone()).next()
+}
+
+/// The edits that calls tell of.
+fn edits(part: &ResponsePart) -> impl Iterator<Item = &FileEdit> {
+    let call = match part {
+        ResponsePart::ToolCall(part) => match &part.tool_call {
+            ToolCallState::Completed(call) => Some(call),
+            _ => None,
+        },
+        _ => None,
+    };
+    call.into_iter().flat_map(|call| call.result.content.iter().flatten()).filter_map(|content| match content {
+        ToolResultContent::FileEdit(edit) => Some(edit),
+        _ => None,
+    })
+}
+
+/// The files that were changed, each once.
+fn changes<'a>(edits: impl Iterator<Item = &'a FileEdit>) -> Arc<[FileChange]> {
     let mut all: IndexMap<String, FileChange> = IndexMap::new();
-    for part in parts {
-        let ResponsePart::ToolCall(part) = part else { continue };
-        let ToolCallState::Completed(call) = &part.tool_call else { continue };
-        for content in call.result.content.iter().flatten() {
-            if let ToolResultContent::FileEdit(edit) = content {
-                take_edit(&mut all, edit);
-            }
-        }
-    }
+    edits.for_each(|edit| take_edit(&mut all, edit));
     all.into_values().collect()
 }
 
@@ -234,7 +260,7 @@ mod tests {
             "chats": [{"resource": "c", "title": "", "status": 1, "modifiedAt": "1970-01-01T00:00:00.007Z"}],
             "config": {"schema": {"type": "object", "properties": {"model": {"type": "string", "title": "M"}}},
                 "values": {"mode": "plan", "model": "m2"}}});
-        let details = Details::of(&serde_json::from_value(session).unwrap(), MainChat::default(), None);
+        let details = Details::of(&serde_json::from_value(session).unwrap(), MainChat::default(), None, None);
         assert!(details.loading && details.model_is_setting);
         assert_eq!(details.mode.map(|mode| mode.id), Some("plan".into()));
         assert_eq!((details.model.as_deref(), details.chats), (Some("m2"), vec![("c".to_owned(), Timestamp(7))]));

@@ -66,6 +66,7 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
             Ok(client) => {
                 let began = Instant::now();
                 let why = serve(shared, &client, options).await;
+                shared.settle();
                 if began.elapsed() >= options.reconnect.steady {
                     waits.reset();
                 }
@@ -117,6 +118,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             Status::Connected => {}
             Status::Reconnecting { why, .. } => {
                 (was_connected, is_whole, relisting) = (false, false, None);
+                fetched = sessions.read(|list| list.fetched());
                 shared.away(Availability::Away { reason: format!("{why}; it is tried again by itself").into() });
             }
             Status::Closed(why) => return why.to_string(),

@@ -5,7 +5,7 @@
 //!
 //! The host's *list* alone feeds the rows: it is fetched once for each connection and kept by what the host tells, so ten
 //! thousand sessions cost one list and no subscription. What only a session's own channels tell (the running tool, the last
-//! turn's end, changed files, model, mode, loading: [`details`]) is listened to for the eight newest sessions that run, and
+//! turn's end, changed files, model, mode, loading: `details.rs`) is listened to for the eight newest sessions that run, and
 //! for those that somebody has [opened](HostProvider::open). When nobody listens any more, the last of it stays. `docs/providers.md`
 //! has a row for each property.
 //!

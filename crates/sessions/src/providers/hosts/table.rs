@@ -317,6 +317,19 @@ impl Shared {
         }
     }
 
+    /// Nobody listens to any session any more.
+    pub(super) fn settle(&self) {
+        let mut table = self.table();
+        let live = |row: &Row| row.details.loading || row.details.main.description.is_some();
+        let rows: Vec<String> = table.rows.iter().filter(|(_, row)| live(row)).map(|(key, _)| key.clone()).collect();
+        for on_host in &rows {
+            if let Some(row) = table.rows.get_mut(on_host) {
+                row.details.settle();
+            }
+        }
+        self.show(&mut table, &rows);
+    }
+
     /// The model for what is sent next.
     pub(super) fn choose_model(&self, on_host: &str, model: &str) {
         let mut table = self.table();

@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use grove_client::Endpoint;
 use grove_sessions::provider::{Availability, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostProvider};
-use grove_sessions::session::{SessionStatus, Workspace};
+use grove_sessions::session::{FileOperation, SessionStatus, Workspace};
 use grove_sessions::{ProviderError, SessionsProvider};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -223,6 +223,50 @@ async fn a_message_on_its_way_is_given_up_when_the_host_goes_away() {
     until("the return", || provider.availability() == Availability::Ready).await;
     let again = provider.send_and_create_chat(draft.id(), SendOptions::new("x")).await;
     assert!(matches!(again, Err(ProviderError::UnknownSession(_))), "drafts do not outlive the connection: {again:?}");
+}
+
+#[tokio::test]
+async fn an_open_session_tells_of_its_changeset_mode_and_lifecycle() {
+    let side = |uri: &str| json!({"uri": uri, "content": {"uri": format!("before:{uri}")}});
+    let state = move |channel: &str| match channel {
+        "ahp-session:/1" => json!({"provider": "claude", "title": "One", "status": 1, "lifecycle": "creating",
+            "activeClients": [], "chats": [], "defaultChat": "ahp-chat:/1",
+            "config": {"schema": {"type": "object", "properties": {}}, "values": {"mode": "plan", "model": "opus"}},
+            "changesets": [
+                {"label": "Turn", "uriTemplate": "claude:/1/turn/{turnId}", "changeKind": "turn"},
+                {"label": "All", "uriTemplate": "claude:/1/changes", "changeKind": "session"}]}),
+        "ahp-chat:/1" => json!({"resource": "ahp-chat:/1", "title": "", "status": 1,
+            "modifiedAt": "2026-01-02T00:00:00.000Z", "turns": []}),
+        _ => json!({"status": "ready", "files": [
+            {"id": "a", "edit": {"before": side("file:///a"), "after": side("file:///a"), "diff": {"added": 3}}},
+            {"id": "b", "edit": {"after": side("file:///b")}}]}),
+    };
+    let host = OddHost::start(Box::new(move |method, params| match method {
+        "initialize" => Ok(initialized("1.0.0")),
+        "listSessions" => Ok(json!({"items": [row("1", 1)]})),
+        "subscribe" => {
+            let channel = params["channel"].as_str().unwrap();
+            Ok(json!({"snapshot": {"resource": channel, "state": state(channel), "fromSeq": 2}}))
+        }
+        _ => Err(unknown()),
+    }))
+    .await;
+    let provider = host.provider();
+    until("the list", || !provider.sessions().is_empty()).await;
+    let row = provider.sessions().remove(0);
+    assert!(!row.loading() && row.changes().is_empty());
+    let opened = provider.open(row.id()).unwrap();
+    until("the changes", || !row.changes().is_empty()).await;
+    let told: Vec<_> = row.changes().iter().map(|it| (it.uri.to_string(), it.operation, it.insertions)).collect();
+    let expected =
+        [("file:///a".to_owned(), FileOperation::Modified, 3), ("file:///b".to_owned(), FileOperation::Created, 0)];
+    assert_eq!(told, expected);
+    assert_eq!((row.mode().unwrap().id.as_ref(), row.model_id().as_deref()), ("plan", Some("opus")));
+    assert!(row.loading(), "it is being made");
+    drop(opened);
+    until("the end of listening", || host.heard("unsubscribe") >= 3).await;
+    assert_eq!(row.changes().len(), 2, "what is known stays");
+    until("the end of loading", || !row.loading()).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,163 @@
+//! Messages as lines of a byte stream, where no WebSocket is spoken: `grove serve --stdio` at the other end.
+//!
+//! A line is a message. What a WebSocket has beside messages is said in messages: a sign of life is asked for with
+//! `ping`, and the end with its code is the notification `x-grove/closed`, the last line.
+
+use std::io;
+
+use futures_util::stream::BoxStream;
+use futures_util::{Sink, StreamExt};
+use grove_wire::x_grove::lines::{as_closed, is_sign_of_life, sign_of_life};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::protocol::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::{Bytes, Error as SocketError};
+
+/// How long a line may be that is looked at here.
+const SMALL: usize = 1 << 10;
+/// How many lines may come before the first message: what a machine greets those with who log in.
+const GREETING: usize = 100;
+
+/// Writes messages. The end of them is the end of the stream.
+pub(super) fn sink(
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> impl Sink<Message, Error = SocketError> + Send + 'static {
+    futures_util::sink::unfold(output, |mut output, message: Message| async move {
+        if write(&mut output, message).await.is_err() {
+            // Nobody reads it any more. Whoever reads from there finds out why, and says it.
+            std::future::pending::<()>().await;
+        }
+        Ok(output)
+    })
+}
+
+async fn write(output: &mut (impl AsyncWrite + Unpin), message: Message) -> io::Result<()> {
+    let mut line = match message {
+        Message::Text(text) => text.as_str().to_owned(),
+        Message::Ping(_) => sign_of_life(),
+        Message::Close(_) => return output.shutdown().await,
+        Message::Binary(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
+    };
+    line.push('\n');
+    output.write_all(line.as_bytes()).await?;
+    output.flush().await
+}
+
+/// Reads messages of at most so many bytes. `ended` says what it means that there are no more.
+pub(super) fn stream<I, F>(input: I, most: usize, ended: F) -> BoxStream<'static, Result<Message, SocketError>>
+where
+    I: AsyncBufRead + Send + Unpin + 'static,
+    F: Future<Output = io::Error> + Send + Unpin + 'static,
+{
+    let reader = Reader { input, most, ended, greeted: 0, begun: false, over: false };
+    futures_util::stream::unfold(reader, |mut reader| async move {
+        if reader.over {
+            return None;
+        }
+        let message = reader.next().await;
+        reader.over = message.is_err();
+        Some((message, reader))
+    })
+    .boxed()
+}
+
+struct Reader<I, F> {
+    input: I,
+    most: usize,
+    ended: F,
+    /// How many lines came before the first message.
+    greeted: usize,
+    begun: bool,
+    over: bool,
+}
+
+impl<I: AsyncBufRead + Unpin, F: Future<Output = io::Error> + Unpin> Reader<I, F> {
+    async fn next(&mut self) -> Result<Message, SocketError> {
+        loop {
+            let Some(line) = read_line(&mut self.input, self.most).await? else {
+                return Err(SocketError::Io((&mut self.ended).await));
+            };
+            let text = String::from_utf8(line).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            let text = text.trim_end_matches('\r');
+            let is_message = text.starts_with(['{', '[']);
+            if text.is_empty() || (!self.begun && !is_message && self.greeted < GREETING) {
+                self.greeted += 1;
+                continue;
+            }
+            self.begun = true;
+            if text.len() <= SMALL {
+                if is_sign_of_life(text) {
+                    return Ok(Message::Pong(Bytes::new()));
+                }
+                if let Some(end) = as_closed(text) {
+                    let reason = end.reason.into();
+                    return Ok(Message::Close(Some(CloseFrame { code: end.code.into(), reason })));
+                }
+            }
+            return Ok(Message::text(text));
+        }
+    }
+}
+
+/// The next line without its end, or nothing at the end of all.
+async fn read_line(input: &mut (impl AsyncBufRead + Unpin), most: usize) -> Result<Option<Vec<u8>>, SocketError> {
+    let mut line = Vec::new();
+    loop {
+        let ready = input.fill_buf().await?;
+        if ready.is_empty() {
+            // A line without an end was cut off.
+            return Ok(None);
+        }
+        let end = ready.iter().position(|byte| *byte == b'\n');
+        let taken = &ready[..end.unwrap_or(ready.len())];
+        if line.len() + taken.len() > most {
+            return Err(CapacityError::MessageTooLong { size: line.len() + taken.len(), max_size: most }.into());
+        }
+        line.extend_from_slice(taken);
+        let length = taken.len() + usize::from(end.is_some());
+        input.consume(length);
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(input: &'static str, most: usize) -> Vec<Result<Message, String>> {
+        let ended = Box::pin(async { io::Error::other("it ended") });
+        let stream = stream(input.as_bytes(), most, ended);
+        stream.map(|message| message.map_err(|error| error.to_string())).collect().await
+    }
+
+    #[tokio::test]
+    async fn a_line_is_a_message_and_a_greeting_before_the_first_is_none() {
+        let read = read("Welcome!\n\n{\"a\":1}\r\n[2]\nWelcome!\n{\"cut", 99).await;
+        let text = |text: &str| Ok(Message::text(text));
+        let ended = Err("IO error: it ended".to_owned());
+        assert_eq!(read, [text("{\"a\":1}"), text("[2]"), text("Welcome!"), ended], "and a cut one is none");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_ends_the_connection() {
+        let read = read("{\"a\":1}\n{\"a\":12}\n{}\n", 7).await;
+        assert_eq!(read.len(), 2, "{read:?}");
+        assert!(read[1].as_ref().unwrap_err().contains("too long"), "{read:?}");
+    }
+
+    #[tokio::test]
+    async fn a_sign_of_life_and_the_end_are_what_they_are_on_a_web_socket() {
+        let read = read(
+            "{\"jsonrpc\":\"2.0\",\"id\":\"sign-of-life\",\"result\":null}\n\
+             {\"jsonrpc\":\"2.0\",\"method\":\"x-grove/closed\",\"params\":{\"code\":4001,\"reason\":\"taken\"}}\n",
+            999,
+        )
+        .await;
+        assert_eq!(read[0], Ok(Message::Pong(Bytes::new())));
+        let Ok(Message::Close(Some(end))) = &read[1] else { panic!("{read:?}") };
+        assert_eq!((u16::from(end.code), end.reason.as_str()), (4001, "taken"));
+    }
+}

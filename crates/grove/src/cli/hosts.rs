@@ -1,0 +1,63 @@
+//! What can be typed after `grove hosts`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use grove_client::{Fingerprint, HostAddress};
+
+pub(super) const HOSTS_HELP: &str = "\
+Examples:
+  grove hosts add dev-box ssh://me@dev-box
+  grove hosts
+  grove hosts rm dev-box";
+
+pub(super) const HOSTS_ADD_HELP: &str = "\
+Examples:
+  grove hosts add dev-box ssh://dev-box
+  grove hosts add dev-box 'ssh://me@dev-box:2222/srv/grove?grove=/opt/grove/bin/grove'
+  grove hosts add lab wss://lab.example:7443 --pin sha256:… --token-file lab.token
+  grove hosts add other unix:/home/me/other/host.sock
+
+ssh:// runs the system's ssh, with your keys and your configuration, and `grove serve --stdio` at the other end; whoever may
+log in may use the host. ws:// and wss:// need the host's token (`token` in its data folder): it is read from --token-file,
+or from stdin. It is never given on the command line, where others on this machine could see it.";
+
+#[derive(Debug, Args)]
+pub(crate) struct HostsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<HostsCommand>,
+    /// Print one JSON object: {"hosts":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HostsCommand {
+    /// Remember another host under a name
+    #[command(after_help = HOSTS_ADD_HELP)]
+    Add(HostsAddArgs),
+    /// Forget another host; its sessions stay where they are
+    Rm(HostsRmArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostsAddArgs {
+    /// What it is called here: small letters, digits, `.`, `_` and `-`
+    pub(crate) name: String,
+    /// Where it is: ssh://user@machine:port/data/folder (the machine is enough), wss://…, ws://… or unix:/path
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: HostAddress,
+    /// A file whose first line is the host's token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// The fingerprint of the certificate that the host must show, as `grove serve` prints it there
+    ///
+    /// Without it, on a terminal, what the host shows is shown, and you are asked.
+    #[arg(long, value_name = "SHA256")]
+    pub(crate) pin: Option<Fingerprint>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostsRmArgs {
+    pub(crate) name: String,
+}

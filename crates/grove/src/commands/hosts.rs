@@ -1,0 +1,247 @@
+//! `grove hosts`, `grove hosts add` and `grove hosts rm`
+
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use futures_util::StreamExt;
+use grove_client::{
+    Access, Ahp, Backoff, CertificateError, Client, ConnectError, Fingerprint, HostAddress, OpenError, Options,
+};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use serde_json::{Value, json};
+
+use super::{Failure, errand, exit, say};
+use crate::cli::{Common, HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, ServeArgs};
+use crate::hosts::{self, KnownHost, Looked, all_hosts, look};
+use crate::settings::Settings;
+use crate::show::style::{bold, harmless};
+use crate::show::table::{cut, lines};
+
+/// How many hosts are asked at a time.
+const ASKED_AT_ONCE: usize = 16;
+/// How long a token may be.
+const TOKEN: u64 = 4 << 10;
+/// How much is shown of why a host cannot be reached.
+const WHY: usize = 300;
+
+pub(crate) fn run(common: &Common, args: &HostsArgs) -> Result<(), Failure> {
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    let data_dir = &settings.data_dir.value;
+    match &args.command {
+        None => list(data_dir, args.json),
+        Some(HostsCommand::Add(args)) => add(data_dir, args),
+        Some(HostsCommand::Rm(args)) => rm(data_dir, args),
+    }
+}
+
+fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
+    let all = all_hosts(data_dir)?;
+    let looked: Vec<Result<Looked>> =
+        errand()?.block_on(futures_util::stream::iter(&all).map(look).buffered(ASKED_AT_ONCE).collect());
+    let rows: Vec<(&KnownHost, &Result<Looked>)> = all.iter().zip(&looked).collect();
+    if as_json {
+        let hosts: Vec<Value> = rows.iter().map(|(host, looked)| row_json(host, looked)).collect();
+        return Ok(say(json!({ "hosts": hosts }))?);
+    }
+    if rows.is_empty() {
+        anstream::eprintln!("no other host is known: `grove hosts add NAME ssh://machine` adds one");
+        return Ok(());
+    }
+    let head = ["NAME", "STATE", "VERSION", "SESSIONS", "ADDRESS"].map(str::to_owned).to_vec();
+    let cells = rows.iter().map(|(host, looked)| {
+        let (state, version, sessions) = match looked {
+            Ok(looked) => ("reachable", version(looked), looked.sessions.to_string()),
+            Err(_) => ("away", String::new(), String::new()),
+        };
+        vec![host.name.clone(), state.to_owned(), version, sessions, host.address.to_string()]
+    });
+    let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
+    for (at, line) in table.iter().enumerate() {
+        if at == 0 { say(bold(line))? } else { say(line)? }
+    }
+    for (host, looked) in rows {
+        if let Err(error) = looked {
+            anstream::eprintln!("{}: {}", host.name, cut(&format!("{error:#}"), WHY));
+        }
+    }
+    Ok(())
+}
+
+fn version(looked: &Looked) -> String {
+    let named = looked.program.as_ref().map(|program| match &program.version {
+        Some(version) => format!("{} {version}", program.name),
+        None => program.name.clone(),
+    });
+    // Another machine says it: it must not steer this terminal.
+    cut(&named.unwrap_or_default(), 30)
+}
+
+fn row_json(host: &KnownHost, looked: &Result<Looked>) -> Value {
+    let mut row = json!({"name": host.name, "address": host.address.to_string(), "reachable": looked.is_ok()});
+    match looked {
+        Ok(looked) => {
+            row["program"] = json!(looked.program.as_ref().map(|program| &program.name));
+            row["version"] = json!(looked.program.as_ref().and_then(|program| program.version.as_ref()));
+            row["sessions"] = json!(looked.sessions);
+        }
+        Err(error) => row["error"] = json!(cut(&format!("{error:#}"), WHY)),
+    }
+    if let Some(pin) = host.access.pin {
+        row["pin"] = json!(pin.to_string());
+    }
+    row
+}
+
+fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
+    let is_tls = matches!(args.address, HostAddress::Tls(_));
+    if args.pin.is_some() && !is_tls {
+        return Err(anyhow!("only a host behind TLS (wss://) has a certificate to pin").into());
+    }
+    let needs_token = matches!(args.address, HostAddress::Tls(_) | HostAddress::Plain(_));
+    if args.token_file.is_some() && !needs_token {
+        return Err(anyhow!("{} needs no token: leave out --token-file", args.address).into());
+    }
+    // Before anybody is asked anything.
+    if all_hosts(data_dir)?.iter().any(|host| host.name == args.name) {
+        return Err(hosts::HostsError::Known(args.name.clone()).into());
+    }
+    let pin = match args.pin {
+        Some(pin) => Some(pin),
+        None if is_tls => Some(ask_pin(&args.address)?),
+        None => None,
+    };
+    let token = match &args.token_file {
+        Some(file) => Some(token_in(file)?),
+        None if needs_token => Some(ask_token()?),
+        None => None,
+    };
+    let access = Access { token, pin, ssh: None };
+    let host = KnownHost { name: args.name.clone(), address: args.address.clone(), access };
+    // A token that cannot be sent is found out now.
+    host.endpoint()?;
+    hosts::add(data_dir, &host)?;
+    Ok(say(format!("{} is {}: `grove hosts` says how it stands with it", host.name, host.address))?)
+}
+
+fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
+    match hosts::remove(data_dir, &args.name)? {
+        true => Ok(say(format!("{} is forgotten", args.name))?),
+        false => Err(Failure::NotFound(format!(
+            "no host is called {:?}: `grove hosts` lists them",
+            args.name.chars().take(80).collect::<String>()
+        ))),
+    }
+}
+
+/// What certificate the host shows, where the person says that it is the right one.
+fn ask_pin(address: &HostAddress) -> Result<Fingerprint, Failure> {
+    let shown = errand()?.block_on(shown_by(address))?;
+    if !io::stdin().is_terminal() {
+        return Err(anyhow!(
+            "the host shows the certificate {shown}: compare it with what `grove serve` prints there, and say `--pin {shown}`"
+        )
+        .into());
+    }
+    anstream::eprintln!(
+        "The host shows the certificate {shown}. `grove serve` prints there which one it has.\nIs it the same? [y/n] "
+    );
+    let mut answer = String::new();
+    io::stdin().lock().take(100).read_line(&mut answer).context("there is no answer")?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(shown),
+        _ => Err(anyhow!("nothing was added: the certificate is not the right one").into()),
+    }
+}
+
+async fn shown_by(address: &HostAddress) -> Result<Fingerprint> {
+    let endpoint = grove_client::Endpoint::new(address, &Access::default())?;
+    let options = Options { reconnect: Backoff::never(), ..Options::default() };
+    match Client::connect(endpoint, Ahp::default(), options).await {
+        Err(ConnectError::Open(OpenError::Certificate(CertificateError::Unpinned { shown }))) => Ok(shown),
+        Err(error) => Err(error).context("what certificate the host has cannot be seen"),
+        Ok(_) => bail!("the host was taken without a certificate"),
+    }
+}
+
+fn token_in(file: &Path) -> Result<String> {
+    let opened = std::fs::File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    read_token(&mut BufReader::new(opened)).with_context(|| file.display().to_string())
+}
+
+fn ask_token() -> Result<String, Failure> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(read_token(&mut stdin.lock()).context("stdin, where the host's token is expected")?);
+    }
+    // Before anybody is asked: what is typed at once is not to be seen either.
+    let unseen = Unseen::begin(&stdin)?;
+    anstream::eprint!("The host's token (`token` in its data folder; it is not shown): ");
+    io::stderr().flush().ok();
+    let typed = unseen.read(&mut stdin.lock());
+    anstream::eprintln!();
+    Ok(read_token(&mut typed?.as_bytes())?)
+}
+
+/// The first line, which is a token.
+fn read_token(input: &mut impl BufRead) -> Result<String> {
+    let mut line = String::new();
+    input.take(TOKEN).read_line(&mut line).context("cannot be read")?;
+    match line.trim() {
+        "" => bail!("there is no token in it: copy `token` from the host's data folder"),
+        token if token.chars().any(|letter| letter.is_control() || letter.is_whitespace()) => {
+            bail!("what is in it is no token: {:?}…", harmless(&token.chars().take(4).collect::<String>()))
+        }
+        token => Ok(token.to_owned()),
+    }
+}
+
+/// A terminal that does not show what is typed. Ctrl-C is heard here, so that the terminal is never left like that.
+struct Unseen<'a> {
+    terminal: &'a io::Stdin,
+    before: Termios,
+}
+
+impl<'a> Unseen<'a> {
+    fn begin(terminal: &'a io::Stdin) -> Result<Self> {
+        let before = tcgetattr(terminal).context("the terminal cannot be asked")?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(terminal, OptionalActions::Flush, &hidden).context("the terminal cannot be made silent")?;
+        Ok(Self { terminal, before })
+    }
+
+    fn read(self, input: &mut impl BufRead) -> Result<String, Failure> {
+        let mut typed = Vec::new();
+        for byte in input.take(TOKEN).bytes() {
+            match byte.context("the terminal cannot be read")? {
+                b'\n' | b'\r' | 4 => break,
+                3 => return Err(Failure::Said(exit::LEFT)),
+                8 | 127 => drop(typed.pop()),
+                byte => typed.push(byte),
+            }
+        }
+        Ok(String::from_utf8_lossy(&typed).into_owned())
+    }
+}
+
+impl Drop for Unseen<'_> {
+    fn drop(&mut self) {
+        // Where this fails there is no terminal any more.
+        tcsetattr(self.terminal, OptionalActions::Flush, &self.before).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_word_on_the_first_line() {
+        let read = |text: &str| read_token(&mut text.as_bytes()).map_err(|error| error.to_string());
+        assert_eq!(read(" abc \nmore"), Ok("abc".to_owned()));
+        for wrong in ["", "\nabc", "a b", "a\u{7}b"] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

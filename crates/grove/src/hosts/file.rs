@@ -1,0 +1,188 @@
+//! `hosts.toml`: a table for each host. It is written whole or not at all, and only its owner can read it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use grove_client::Access;
+use serde::{Deserialize, Serialize};
+
+use super::{HostsError, KnownHost, check_name};
+use crate::data_folder;
+
+/// How large the file may be, and how many hosts it may have. More are refused.
+const MOST_BYTES: u64 = 1 << 20;
+const MOST_HOSTS: usize = 256;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    address: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pin: Option<String>,
+}
+
+type All = BTreeMap<String, Kept>;
+
+pub(super) fn read(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
+    let path = path(data_dir);
+    let known = |(name, kept): (String, Kept)| {
+        check_name(&name)?;
+        let address = kept.address.parse();
+        let address = address.map_err(|error| HostsError::Address { path: path.clone(), name: name.clone(), error })?;
+        let pin = kept.pin.map(|pin| pin.parse()).transpose();
+        let pin = pin.map_err(|error| HostsError::Pin { path: path.clone(), name: name.clone(), error })?;
+        Ok(KnownHost { name, address, access: Access { token: kept.token, pin, ssh: None } })
+    };
+    read_all(&path)?.into_iter().map(known).collect()
+}
+
+/// Remembers a host whose name is free.
+pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
+    check_name(&host.name)?;
+    change(data_dir, |all| {
+        if all.contains_key(&host.name) {
+            return Err(HostsError::Known(host.name.clone()));
+        }
+        if all.len() >= MOST_HOSTS {
+            return Err(HostsError::TooMany(MOST_HOSTS));
+        }
+        let kept = Kept {
+            address: host.address.to_string(),
+            token: host.access.token.clone(),
+            pin: host.access.pin.map(|pin| pin.to_string()),
+        };
+        all.insert(host.name.clone(), kept);
+        Ok(true)
+    })?;
+    Ok(())
+}
+
+/// Forgets a host, and says whether it was known.
+pub(crate) fn remove(data_dir: &Path, name: &str) -> Result<bool, HostsError> {
+    if !path(data_dir).exists() {
+        return Ok(false);
+    }
+    change(data_dir, |all| Ok(all.remove(name).is_some()))
+}
+
+/// Changes the file where `edit` says that something has changed. Two who do that at once do it one after the other.
+fn change(data_dir: &Path, edit: impl FnOnce(&mut All) -> Result<bool, HostsError>) -> Result<bool, HostsError> {
+    let path = path(data_dir);
+    let failed = |what| {
+        let path = path.clone();
+        move |error| HostsError::File { path, what, error }
+    };
+    data_folder::make(data_dir).map_err(|error| failed("made")(std::io::Error::other(error)))?;
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock_path(data_dir));
+    let lock = lock.and_then(|lock| lock.lock().map(|()| lock)).map_err(failed("locked"))?;
+    let mut all = read_all(&path)?;
+    let changed = edit(&mut all)?;
+    if changed {
+        let text = toml::to_string(&all)?;
+        data_folder::write_private(&path, &text).map_err(|error| failed("written")(std::io::Error::other(error)))?;
+    }
+    drop(lock);
+    Ok(changed)
+}
+
+fn read_all(path: &Path) -> Result<All, HostsError> {
+    let failed = |error| HostsError::File { path: path.to_owned(), what: "read", error };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(All::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let found = file.metadata().map_err(failed)?;
+    if found.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        anstream::eprintln!(
+            "grove: others could read {}, which holds tokens: it is private now. Whoever saw them can still use them: \
+             remove `token` in the data folders of those hosts, and start them again, for new ones",
+            path.display()
+        );
+    }
+    let mut text = String::new();
+    let length = file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if u64::try_from(length).is_ok_and(|length| length > MOST_BYTES) {
+        return Err(HostsError::TooLarge { path: path.to_owned(), most: MOST_BYTES });
+    }
+    toml::from_str(&text).map_err(|error| HostsError::Damaged { path: path.to_owned(), error })
+}
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("hosts.toml")
+}
+
+fn lock_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("hosts.lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, address: &str, token: Option<&str>) -> KnownHost {
+        let access = Access { token: token.map(str::to_owned), ..Access::default() };
+        KnownHost { name: name.to_owned(), address: address.parse().unwrap(), access }
+    }
+
+    #[test]
+    fn what_is_added_is_read_again_by_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        assert!(read(&data).unwrap().is_empty());
+        assert!(!remove(&data, "lab").unwrap());
+        assert!(!data.exists(), "asking leaves nothing behind");
+        add(&data, &host("lab", "wss://lab:7443/", Some("secret"))).unwrap();
+        add(&data, &host("dev", "ssh://me@dev/srv", None)).unwrap();
+        assert!(matches!(add(&data, &host("lab", "ssh://x", None)), Err(HostsError::Known(_))));
+        let mode = |name: &str| fs::metadata(data.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("hosts.toml"), mode("hosts.lock")), (0o600, 0o600));
+        let all = read(&data).unwrap();
+        let shown: Vec<_> = all.iter().map(|host| (host.name.as_str(), host.address.to_string())).collect();
+        assert_eq!(shown, [("dev", "ssh://me@dev/srv".to_owned()), ("lab", "wss://lab:7443/".to_owned())]);
+        assert_eq!(all[1].access.token.as_deref(), Some("secret"));
+        assert!(!format!("{all:?}").contains("secret"));
+        assert!(remove(&data, "lab").unwrap() && !remove(&data, "lab").unwrap());
+        assert_eq!(read(&data).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_made_private() {
+        let folder = tempfile::tempdir().unwrap();
+        add(folder.path(), &host("lab", "ws://lab/", Some("secret"))).unwrap();
+        let path = path(folder.path());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(read(folder.path()).unwrap().len(), 1);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_damaged_file_is_said_to_be_one_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path(folder.path());
+        let all =
+            ["nonsense", "[lab]\naddress = 'x'", "[lab]\naddress = 'ws://x'\npin = 'x'", "[Lab]\naddress = 'ws://x'"];
+        for text in all {
+            data_folder::write_private(&path, text).unwrap();
+            assert!(read(folder.path()).is_err(), "{text}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        data_folder::write_private(&path, &"#".repeat((1 << 20) + 1)).unwrap();
+        assert!(matches!(read(folder.path()), Err(HostsError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn no_more_hosts_are_kept_than_can_be_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..MOST_HOSTS {
+            add(folder.path(), &host(&format!("h{number}"), "ssh://x", None)).unwrap();
+        }
+        assert!(matches!(add(folder.path(), &host("more", "ssh://x", None)), Err(HostsError::TooMany(_))));
+    }
+}

@@ -1,0 +1,91 @@
+//! Other hosts that are known by name: where they are, and what lets a client in.
+//!
+//! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
+//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one.
+
+mod file;
+mod look;
+
+use std::path::{Path, PathBuf};
+
+use grove_client::{Access, AddressError, Endpoint, EndpointError, FingerprintError, HostAddress};
+
+pub(crate) use file::{add, remove};
+pub(crate) use look::{Looked, look};
+
+/// The variable that names the program to run as `ssh`.
+const SSH: &str = "GROVE_SSH";
+/// What the host of the data folder is called, and so no other.
+pub(crate) const LOCAL: &str = "local";
+/// How long a name may be.
+const NAME: usize = 40;
+
+/// A host that somebody has given a name.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownHost {
+    pub(crate) name: String,
+    pub(crate) address: HostAddress,
+    pub(crate) access: Access,
+}
+
+impl KnownHost {
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, EndpointError> {
+        let ssh = self.access.ssh.clone().or_else(|| std::env::var_os(SSH).filter(|ssh| !ssh.is_empty()));
+        Endpoint::new(&self.address, &Access { ssh, ..self.access.clone() })
+    }
+}
+
+/// What is wrong with what is known of hosts.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HostsError {
+    #[error("{} cannot be {}: {error}", .path.display(), .what)]
+    File { path: PathBuf, what: &'static str, error: std::io::Error },
+    #[error("{} is larger than {most} bytes: it is no list of hosts", .path.display())]
+    TooLarge { path: PathBuf, most: u64 },
+    #[error("{} is damaged: {error}", .path.display())]
+    Damaged { path: PathBuf, error: toml::de::Error },
+    #[error("{}: the address of {name:?} is none: {error}", .path.display())]
+    Address { path: PathBuf, name: String, error: AddressError },
+    #[error("{}: the pin of {name:?} is none: {error}", .path.display())]
+    Pin { path: PathBuf, name: String, error: FingerprintError },
+    #[error(
+        "{0:?} is no name for a host: it has 1 to {NAME} small letters, digits, `.`, `_` or `-`, begins with a letter or digit, \
+         and is not {LOCAL:?}, which is the one of this data folder"
+    )]
+    Name(String),
+    #[error("{0:?} is known already: `grove hosts rm {0}` forgets it")]
+    Known(String),
+    #[error("{0} hosts are as many as are kept: `grove hosts rm NAME` forgets one")]
+    TooMany(usize),
+    #[error("the list cannot be written down: {0}")]
+    Encode(#[from] toml::ser::Error),
+}
+
+/// Every host that is known beside the one of the data folder, by name.
+pub(crate) fn all_hosts(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
+    file::read(data_dir)
+}
+
+fn check_name(name: &str) -> Result<(), HostsError> {
+    let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let begins = name.starts_with(fits) && name.len() <= NAME && name != LOCAL;
+    match begins && name.chars().all(|letter| fits(letter) || ".-_".contains(letter)) {
+        true => Ok(()),
+        false => Err(HostsError::Name(name.chars().take(2 * NAME).collect())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_word_that_nobody_takes_for_something_else() {
+        for name in ["dev-box", "a", "9.lab_2"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "local", "-x", "Dev", "a b", "a/b", "é", &"a".repeat(41)] {
+            assert!(matches!(check_name(name), Err(HostsError::Name(_))), "{name}");
+        }
+    }
+}

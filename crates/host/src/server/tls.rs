@@ -1,0 +1,114 @@
+//! TLS on a listener.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, version};
+
+use crate::env::{Listener, Stream};
+
+/// How long a client may take until both sides know their keys; then it is dropped.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How many may be at it at a time; others are not accepted before one is done.
+const HANDSHAKES: usize = 128;
+
+/// What a host shows to those who connect, and the key to it.
+#[derive(Clone)]
+pub struct Certificate {
+    config: Arc<ServerConfig>,
+    /// Its own certificate, as DER. Those who vouch for it are not in here.
+    own: CertificateDer<'static>,
+}
+
+/// Why there is no certificate to show.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateFileError {
+    #[error("{} cannot be read as PEM ({error}): it holds the certificate, and those that vouch for it behind it", .path.display())]
+    Certificate { path: PathBuf, error: String },
+    #[error("{} cannot be read as PEM ({error}): it holds the private key of the certificate", .path.display())]
+    Key { path: PathBuf, error: String },
+    #[error("the certificate and its key cannot be used ({0}): see that one belongs to the other")]
+    Unfit(String),
+}
+
+impl Certificate {
+    /// Reads both from files in PEM.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, CertificateFileError> {
+        let unread = |error: String| CertificateFileError::Certificate { path: certificate.to_owned(), error };
+        let chain: Result<Vec<CertificateDer<'static>>, _> =
+            CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
+        let chain = chain.map_err(|error| unread(error.to_string()))?;
+        let own = chain.first().cloned().ok_or_else(|| unread("there is none in it".to_owned()))?;
+        let key = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| CertificateFileError::Key { path: key.to_owned(), error: error.to_string() })?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&version::TLS13])
+            .and_then(|config| config.with_no_client_auth().with_single_cert(chain, key))
+            .map_err(|error| CertificateFileError::Unfit(error.to_string()))?;
+        Ok(Self { config: Arc::new(config), own })
+    }
+
+    /// The certificate itself, as DER.
+    pub fn der(&self) -> &[u8] {
+        &self.own
+    }
+}
+
+impl std::fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Certificate(…)")
+    }
+}
+
+/// A TCP listener behind TLS. Somebody who is slow to shake hands holds up nobody else.
+pub struct TlsListener {
+    inner: TcpListener,
+    acceptor: TlsAcceptor,
+    begun: FuturesUnordered<BoxFuture<'static, io::Result<Box<dyn Stream>>>>,
+}
+
+impl TlsListener {
+    pub fn new(inner: TcpListener, certificate: &Certificate) -> Self {
+        Self { inner, acceptor: TlsAcceptor::from(certificate.config.clone()), begun: FuturesUnordered::new() }
+    }
+}
+
+impl std::fmt::Debug for TlsListener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TlsListener").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Listener for TlsListener {
+    async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
+        loop {
+            tokio::select! {
+                Some(shaken) = self.begun.next(), if !self.begun.is_empty() => match shaken {
+                    Ok(stream) => return Ok(stream),
+                    // Whoever looks whether a port is open ends here; that is no failure of the listener.
+                    Err(error) => tracing::debug!(%error, "no TLS came about"),
+                },
+                accepted = self.inner.accept(), if self.begun.len() < HANDSHAKES => {
+                    let (stream, _) = accepted?;
+                    // A frame is written in one piece: waiting for more only costs time.
+                    stream.set_nodelay(true)?;
+                    let shaking = timeout(HANDSHAKE_TIME, self.acceptor.accept(stream));
+                    self.begun.push(Box::pin(async move { Ok(Box::new(shaking.await??) as Box<dyn Stream>) }));
+                }
+            }
+        }
+    }
+}
