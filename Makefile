@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-history
+.PHONY: help run test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ bench-agents: ## Measure how the streams of 50 agents reach 5 clients (about 4 m
 bench-sessionfs: ## Measure what the Copilot SDK waits for, beside the real Copilot CLI (needs node and npm; about 3 minutes)
 	$(CARGO) build --release -p grove
 	$(CARGO) run --release -p grove-bench-sessionfs
+
+bench-sessions: ## Measure how 10,000 sessions of five providers are listed and followed, over loopback (about 1 minute)
+	$(CARGO) run --release -p grove-bench-sessions
 
 bench-history: ## Measure how other tools' sessions are found and listed, beside agentsview and ccusage (needs python3, npm; about 6 minutes)
 	$(CARGO) run --release -p grove-bench-history

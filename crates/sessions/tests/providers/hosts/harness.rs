@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use grove_agents::scripted::ScriptedAgent;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession};
 use grove_client::dialect::ahp::DisposeSession;
-use grove_client::{Ahp, Backoff, Client, Endpoint, Options};
+use grove_client::{Ahp, Backoff, Client, Dial, Endpoint, Options};
 use grove_core::AgentInfo;
 use grove_host::server::{self, Access, Token};
 use grove_host::{Config, Contents, Env, Host, Listener, NoJournal, Stream, recover};
@@ -18,7 +18,10 @@ use grove_sessions::provider::{ProviderEvent, SendOptions};
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
 use grove_sessions::session::Workspace;
 use grove_sessions::{Session, SessionsProvider, Uri};
-use grove_wire::ahp::CreateSessionParams;
+use grove_wire::ahp::{
+    Action, ChatAction, ChatToolCallConfirmed, CreateSessionParams, ResponsePart, ToolCallConfirmationReason,
+    ToolCallState,
+};
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc};
@@ -61,6 +64,7 @@ impl Agent for Other {
 pub(super) struct TestHost {
     address: SocketAddr,
     door: Arc<Door>,
+    dial: mpsc::UnboundedSender<DuplexStream>,
     /// Kept, since the host ends with it.
     _host: Host,
 }
@@ -69,6 +73,18 @@ pub(super) struct TestHost {
 struct Door {
     is_shut: AtomicBool,
     open: Mutex<Vec<AbortHandle>>,
+}
+
+/// A way to the host that needs no socket.
+struct PastTheDoor(mpsc::UnboundedSender<DuplexStream>);
+
+#[async_trait]
+impl Dial for PastTheDoor {
+    async fn dial(&self) -> io::Result<Box<dyn grove_client::Stream>> {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        self.0.send(far).map_err(|_| io::ErrorKind::ConnectionRefused)?;
+        Ok(Box::new(near))
+    }
 }
 
 /// Connections come through a channel.
@@ -100,7 +116,7 @@ impl TestHost {
         server::serve(host.clone(), Access::loopback(Token::parse(TOKEN).unwrap(), address), Box::new(Pipes(pipes)));
         let door = Arc::new(Door::default());
         tokio::spawn({
-            let door = door.clone();
+            let (door, dial) = (door.clone(), dial.clone());
             async move {
                 while let Ok((mut near, _)) = listener.accept().await {
                     if door.is_shut.load(Ordering::SeqCst) {
@@ -117,7 +133,7 @@ impl TestHost {
                 }
             }
         });
-        Self { address, door, _host: host }
+        Self { address, door, dial, _host: host }
     }
 
     /// Cuts every connection that goes through the door, and lets none in.
@@ -130,13 +146,29 @@ impl TestHost {
         self.door.is_shut.store(false, Ordering::SeqCst);
     }
 
+    pub(super) fn is_shut(&self) -> bool {
+        self.door.is_shut.load(Ordering::SeqCst)
+    }
+
     pub(super) fn endpoint(&self) -> Endpoint {
         Endpoint::tcp(&format!("ws://{}/ws", self.address), Some(TOKEN)).unwrap()
+    }
+
+    /// Its address and its token, for other ways to it.
+    pub(super) fn way(&self) -> (String, String) {
+        (format!("ws://{}/ws", self.address), TOKEN.to_owned())
     }
 
     /// Another client of the host.
     pub(super) async fn client(&self) -> Client<Ahp> {
         soon("a client", Client::connect(self.endpoint(), Ahp::default(), Options::default())).await.unwrap()
+    }
+
+    /// Another client of the host, which the door does not shut out.
+    pub(super) async fn inside(&self) -> Client<Ahp> {
+        let way = Arc::new(PastTheDoor(self.dial.clone()));
+        let endpoint = Endpoint::over(&format!("ws://{}/ws", self.address), Some(TOKEN), way).unwrap();
+        soon("a client", Client::connect(endpoint, Ahp::default(), Options::default())).await.unwrap()
     }
 
     /// The provider of this host.
@@ -236,4 +268,35 @@ pub(super) fn told(events: &mut broadcast::Receiver<ProviderEvent>) -> Vec<Strin
         }
     }
     told
+}
+
+/// Another client lets the tool run for which a chat waits.
+pub(super) async fn approve(endpoint: &Endpoint, chat: &str) {
+    let client = Client::connect(endpoint.clone(), Ahp::default(), Options::default());
+    let client = soon("a client", client).await.unwrap();
+    let mut chat = client.subscribe(chat).await.unwrap();
+    let asked = chat.until(|state| {
+        let turn = state.chat()?.active_turn.as_ref()?;
+        turn.response_parts.iter().find_map(|part| match part {
+            ResponsePart::ToolCall(part) => match &part.tool_call {
+                ToolCallState::PendingConfirmation(call) => Some((turn.id.clone(), call.base.tool_call_id.clone())),
+                _ => None,
+            },
+            _ => None,
+        })
+    });
+    let (turn_id, tool_call_id) = soon("a question", asked).await.unwrap();
+    let confirmed = ChatToolCallConfirmed {
+        turn_id,
+        tool_call_id,
+        meta: None,
+        approved: true,
+        confirmed: Some(ToolCallConfirmationReason::UserAction),
+        reason: None,
+        edited_tool_input: None,
+        user_suggestion: None,
+        reason_message: None,
+        selected_option_id: None,
+    };
+    chat.dispatch(Action::Chat(ChatAction::ToolCallConfirmed(Box::new(confirmed)))).unwrap().await;
 }

@@ -3,6 +3,10 @@
 mod acting;
 mod away;
 mod drafts;
+mod foreign;
 mod harness;
+mod independent;
+mod law;
 mod odd;
 mod rows;
+mod three;

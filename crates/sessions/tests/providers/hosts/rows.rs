@@ -78,50 +78,12 @@ async fn a_running_session_says_which_tool_runs_and_then_when_its_turn_ended() {
     until("a question", || row.status() == SessionStatus::NeedsInput).await;
     until("a description", || row.description().is_some()).await;
     assert!(row.last_turn_end().is_none());
-    approve(&host, &provider, &row).await;
+    approve(&host.endpoint(), provider.host().on_host(row.main_chat().resource()).unwrap()).await;
     until("the turn's end", || row.status() == SessionStatus::Completed).await;
     until("its time", || row.last_turn_end().is_some()).await;
     until("no description", || row.description().is_none()).await;
     until("the title", || &*row.title() == "Build it").await;
     assert!(row.last_turn_end().unwrap() >= row.created_at());
-}
-
-/// Another client lets the tool run.
-async fn approve(
-    host: &TestHost,
-    provider: &grove_sessions::providers::hosts::HostProvider,
-    row: &grove_sessions::Session,
-) {
-    use grove_wire::ahp::{
-        Action, ChatAction, ChatToolCallConfirmed, ResponsePart, ToolCallConfirmationReason, ToolCallState,
-    };
-    let client = host.client().await;
-    let chat = provider.host().on_host(row.main_chat().resource()).unwrap().to_owned();
-    let mut chat = client.subscribe(&chat).await.unwrap();
-    let asked = chat.until(|state| {
-        let turn = state.chat()?.active_turn.as_ref()?;
-        turn.response_parts.iter().find_map(|part| match part {
-            ResponsePart::ToolCall(part) => match &part.tool_call {
-                ToolCallState::PendingConfirmation(call) => Some((turn.id.clone(), call.base.tool_call_id.clone())),
-                _ => None,
-            },
-            _ => None,
-        })
-    });
-    let (turn_id, tool_call_id) = soon("a question", asked).await.unwrap();
-    let confirmed = ChatToolCallConfirmed {
-        turn_id,
-        tool_call_id,
-        meta: None,
-        approved: true,
-        confirmed: Some(ToolCallConfirmationReason::UserAction),
-        reason: None,
-        edited_tool_input: None,
-        user_suggestion: None,
-        reason_message: None,
-        selected_option_id: None,
-    };
-    chat.dispatch(Action::Chat(ChatAction::ToolCallConfirmed(Box::new(confirmed)))).unwrap().await;
 }
 
 #[tokio::test]

@@ -1,0 +1,188 @@
+//! The process of the list: five providers, one management, one subscriber.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use grove_client::{Ahp, Client, Endpoint, Options, Subscription};
+use grove_history::catalog::Catalog;
+use grove_sessions::management::SessionsEvent;
+use grove_sessions::providers::history::HistoryProvider;
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
+use grove_sessions::{InMemory, Management, Notice, Registry, SessionsProvider};
+use grove_wire::ahp::{Action, SessionAction, SessionTitleChanged};
+use serde::{Deserialize, Serialize};
+
+use crate::histories::TOOLS;
+
+/// How often something is changed, and how often of that the list is fetched anew.
+const CHANGES: usize = 200;
+const LISTS: usize = 20;
+/// How often the list is made from what providers have.
+const FIRST_LISTS: usize = 5;
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was measured, in milliseconds and bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Figures {
+    pub(crate) sessions: usize,
+    /// From nothing until everything is listed: three hosts are connected and list, the catalog is read.
+    pub(crate) from_nothing: f64,
+    /// The list of a new management over providers that have theirs, the slowest of several.
+    pub(crate) first_list: f64,
+    /// From the moment at which another client of a host changes a title until the subscriber is told.
+    pub(crate) change: f64,
+    pub(crate) slowest_of_100_changes: f64,
+    /// The same where the host's list is fetched anew instead.
+    pub(crate) change_by_listing: f64,
+    pub(crate) memory: u64,
+    pub(crate) peak: u64,
+}
+
+pub(crate) async fn print(catalog: &Path, hosts: &[String]) -> Result<()> {
+    println!("{}", serde_json::to_string(&measure(catalog, hosts).await?)?);
+    Ok(())
+}
+
+async fn measure(catalog: &Path, hosts: &[String]) -> Result<Figures> {
+    let began = Instant::now();
+    let registry = Registry::new();
+    let mut registered = Vec::new();
+    let mut endpoints = Vec::new();
+    for (number, host) in hosts.iter().enumerate() {
+        let (url, token) = host.split_once(' ').context("a host has no token")?;
+        let endpoint = Endpoint::tcp(url, Some(token))?;
+        let identity = match number {
+            0 => HostIdentity::this_host("Grove")?,
+            _ => HostIdentity::other_host(&format!("host-{number}"), format!("host-{number}"))?,
+        };
+        let (provider, driver) = HostProvider::new(identity, endpoint.clone(), HostOptions::default());
+        tokio::spawn(driver.run());
+        registered.push(registry.register(Arc::new(provider))?);
+        endpoints.push(endpoint);
+    }
+    let catalog = Arc::new(Catalog::open(catalog)?);
+    let (management, driver) = Management::new(registry.clone(), Arc::new(InMemory::default()))?;
+    tokio::spawn(driver.run());
+    for tool in TOOLS {
+        let provider = Arc::new(HistoryProvider::new(tool, catalog.clone())?);
+        let reading = provider.clone();
+        registered.push(registry.register(provider)?);
+        tokio::task::spawn_blocking(move || reading.refresh()).await??;
+    }
+    let wanted = registered.len() * per_provider(&registry).await?;
+    tokio::time::timeout(PATIENCE, async {
+        while management.sessions().len() < wanted {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+    .context("not everything was listed")?;
+    let from_nothing = millis(began.elapsed());
+
+    let mut first_list = Duration::ZERO;
+    for _ in 0..FIRST_LISTS {
+        let began = Instant::now();
+        let (another, _driver) = Management::new(registry.clone(), Arc::new(InMemory::default()))?;
+        ensure!(another.sessions().len() == wanted, "a list is not whole");
+        first_list = first_list.max(began.elapsed());
+    }
+    let memory = status("VmRSS:")?;
+    let changes = changes(&management, &endpoints).await?;
+    let peak = status("VmHWM:")?;
+    let by_listing = changes_by_listing(&endpoints).await?;
+    Ok(Figures {
+        sessions: wanted,
+        from_nothing,
+        first_list: millis(first_list),
+        change: millis(changes[changes.len() / 2]),
+        slowest_of_100_changes: millis(changes[changes.len() * 99 / 100]),
+        change_by_listing: millis(by_listing[by_listing.len() / 2]),
+        memory,
+        peak,
+    })
+}
+
+/// How many sessions each provider has: the generator gives all of them as many.
+async fn per_provider(registry: &Registry) -> Result<usize> {
+    let providers = registry.providers();
+    let read = providers.iter().rev().find(|provider| !provider.environment().is_background());
+    Ok(read.context("there is no history")?.sessions().len())
+}
+
+/// A session that another client of a host has open.
+async fn opened(endpoint: &Endpoint) -> Result<Subscription<Ahp>> {
+    let options = Options { list_sessions: false, ..Options::default() };
+    let client = Client::connect(endpoint.clone(), Ahp::default(), options).await?;
+    Ok(client.subscribe("scripted:/7").await?)
+}
+
+fn titled(title: &str) -> Action {
+    Action::Session(SessionAction::TitleChanged(SessionTitleChanged { title: title.to_owned() }))
+}
+
+/// How long changes took until the subscriber was told, sorted. The hosts take turns.
+async fn changes(management: &Management, endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
+    let mut sessions = Vec::new();
+    for endpoint in endpoints {
+        sessions.push(opened(endpoint).await?);
+    }
+    let (_, mut events) = management.subscribe();
+    let mut taken = Vec::new();
+    for number in 0..CHANGES {
+        let title = format!("change {number}");
+        let began = Instant::now();
+        sessions[number % sessions.len()].dispatch(titled(&title))?;
+        let told = async {
+            loop {
+                match events.next().await.context("the management ended")? {
+                    Notice::Event(SessionsEvent::Sessions(change)) => {
+                        if change.changed.iter().any(|session| *session.title() == *title) {
+                            return anyhow::Ok(began.elapsed());
+                        }
+                    }
+                    Notice::Event(_) | Notice::Reset => {}
+                }
+            }
+        };
+        taken.push(tokio::time::timeout(PATIENCE, told).await.context("a change was not told")??);
+        // One change at a time.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    taken.sort_unstable();
+    Ok(taken)
+}
+
+/// The peer: who hears that something changed fetches the host's whole list.
+async fn changes_by_listing(endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
+    let endpoint = endpoints.last().context("there is no host")?;
+    let session = opened(endpoint).await?;
+    let lister = Client::connect(endpoint.clone(), Ahp::default(), Options::default()).await?;
+    let mut taken = Vec::new();
+    for number in 0..LISTS {
+        let title = format!("listed {number}");
+        let began = Instant::now();
+        session.dispatch(titled(&title))?.await;
+        lister.sessions().refresh().await?;
+        let seen = lister.sessions().read(|list| list.iter().any(|row| row.title == title));
+        ensure!(seen, "a list is older than the change");
+        taken.push(began.elapsed());
+    }
+    taken.sort_unstable();
+    Ok(taken)
+}
+
+fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e5).round() / 1e2
+}
+
+/// Memory of this process in bytes, as the system says.
+fn status(what: &str) -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("the system does not tell of memory")?;
+    let line = status.lines().find(|line| line.starts_with(what)).context("the system does not tell of memory")?;
+    let kilobytes: u64 = line.split_whitespace().nth(1).context("no figure")?.parse()?;
+    Ok(kilobytes << 10)
+}

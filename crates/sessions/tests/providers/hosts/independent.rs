@@ -1,0 +1,340 @@
+//! A host that is not ours: it speaks through the protocol's own types and keeps its states by the protocol's own reducers,
+//! so what it says is what other hosts say, and what it takes is what other hosts take. Its names follow the protocol's text
+//! (`ahp-session:/…`, `ahp-chat:/…`), and of all requests it knows the few that every host has.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ahp::reducers::{ReduceOutcome, apply_action_to_chat, apply_action_to_session};
+use ahp_types::actions::{ActionEnvelope, ActionOrigin, StateAction};
+use ahp_types::commands::{
+    CreateSessionParams, DispatchActionParams, InitializeParams, InitializeResult, ListSessionsResult, SubscribeParams,
+    SubscribeResult,
+};
+use ahp_types::notifications::{SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams};
+use ahp_types::state::{ChatState, SessionState, SessionSummary};
+use futures_util::{SinkExt, StreamExt};
+use grove_client::Endpoint;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, mpsc};
+use tokio_tungstenite::tungstenite::Message;
+
+const ROOT: &str = "ahp-root://";
+const AT: &str = "2026-01-01T00:00:00.000Z";
+
+/// An independent host on a port of its own.
+#[derive(Clone)]
+pub(super) struct IndependentHost {
+    pub(super) endpoint: Endpoint,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    hosted: Mutex<Hosted>,
+    /// A tool may run.
+    approved: Notify,
+}
+
+#[derive(Default)]
+struct Hosted {
+    versions: Vec<&'static str>,
+    rows: BTreeMap<String, Row>,
+    last_seq: u64,
+    connections: Vec<Connection>,
+    made: u64,
+}
+
+struct Row {
+    summary: SessionSummary,
+    session: SessionState,
+    chat: ChatState,
+}
+
+struct Connection {
+    number: u64,
+    client_id: String,
+    out: mpsc::UnboundedSender<String>,
+    subscribed: HashSet<String>,
+}
+
+/// What is said, once the protocol's own type has read it.
+fn checked<T: DeserializeOwned + Serialize>(value: Value) -> Value {
+    serde_json::to_value(serde_json::from_value::<T>(value).unwrap()).unwrap()
+}
+
+type Answer = Result<Value, Value>;
+
+impl IndependentHost {
+    pub(super) async fn start(versions: &[&'static str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Endpoint::tcp(&format!("ws://{}/", listener.local_addr().unwrap()), None).unwrap();
+        let hosted = Hosted { versions: versions.to_vec(), ..Hosted::default() };
+        let host = Self { endpoint, inner: Arc::new(Inner { hosted: Mutex::new(hosted), approved: Notify::new() }) };
+        tokio::spawn({
+            let host = host.clone();
+            async move {
+                let mut number = 0;
+                while let Ok((stream, _)) = listener.accept().await {
+                    number += 1;
+                    tokio::spawn(host.clone().serve(stream, number));
+                }
+            }
+        });
+        host
+    }
+
+    /// From now on it speaks these.
+    pub(super) fn upgrade(&self, versions: &[&'static str]) {
+        self.inner.hosted.lock().unwrap().versions = versions.to_vec();
+    }
+
+    /// Somebody makes a session there.
+    pub(super) fn create(&self, session: &str) {
+        self.inner.hosted.lock().unwrap().create(session, "file:///srv/app");
+        self.ready(session);
+    }
+
+    pub(super) fn dispose(&self, session: &str) {
+        self.inner.hosted.lock().unwrap().dispose(session);
+    }
+
+    /// The host itself says something on a channel.
+    pub(super) fn say(&self, channel: &str, action: Value) {
+        self.inner.hosted.lock().unwrap().apply(channel, action, None);
+    }
+
+    fn ready(&self, session: &str) {
+        self.say(session, json!({"type": "session/ready"}));
+    }
+
+    async fn serve(self, stream: TcpStream, number: u64) {
+        let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else { return };
+        let (out, mut outgoing) = mpsc::unbounded_channel();
+        let connection = Connection { number, client_id: String::new(), out, subscribed: HashSet::new() };
+        self.inner.hosted.lock().unwrap().connections.push(connection);
+        loop {
+            let text = tokio::select! {
+                Some(text) = outgoing.recv() => text,
+                message = socket.next() => match message {
+                    Some(Ok(Message::Text(text))) => {
+                        self.heard(number, &text);
+                        continue;
+                    }
+                    Some(Ok(_)) => continue,
+                    Some(Err(_)) | None => break,
+                },
+            };
+            if socket.send(Message::text(text)).await.is_err() {
+                break;
+            }
+        }
+        self.inner.hosted.lock().unwrap().connections.retain(|connection| connection.number != number);
+    }
+
+    /// Takes a message. Its answer stands behind what was said before it.
+    fn heard(&self, number: u64, text: &str) {
+        let message: Value = serde_json::from_str(text).unwrap();
+        let params = message.get("params").cloned().unwrap_or_default();
+        let method = message["method"].as_str().unwrap_or_default();
+        if message.get("id").is_none() {
+            if method == "dispatchAction" {
+                self.dispatched(number, serde_json::from_value(params).unwrap());
+            }
+            return;
+        }
+        let mut answer = match self.request(number, method, params) {
+            Ok(result) => json!({"result": result}),
+            Err(error) => json!({"error": error}),
+        };
+        (answer["jsonrpc"], answer["id"]) = ("2.0".into(), message["id"].clone());
+        let out = self.inner.hosted.lock().unwrap().connection(number).out.clone();
+        out.send(answer.to_string()).unwrap();
+    }
+
+    fn request(&self, number: u64, method: &str, params: Value) -> Answer {
+        let refused = |code: i64, message: &str| Err(json!({"code": code, "message": message}));
+        let mut hosted = self.inner.hosted.lock().unwrap();
+        match method {
+            "initialize" => {
+                let params: InitializeParams = serde_json::from_value(params).unwrap();
+                let known: Vec<String> =
+                    params.protocol_versions.into_iter().filter(|it| hosted.versions.contains(&it.as_str())).collect();
+                let Ok(Some(version)) = ahp_types::negotiate_protocol_version(&known) else {
+                    let data = json!({"supportedVersions": hosted.versions});
+                    return Err(json!({"code": -32005, "message": "no common version", "data": data}));
+                };
+                hosted.connection(number).client_id = params.client_id;
+                let wanted = params.initial_subscriptions.unwrap_or_default();
+                let snapshots: Vec<Value> = wanted.iter().filter_map(|it| hosted.subscribe(number, it)).collect();
+                let result = json!({"protocolVersion": version, "serverSeq": hosted.last_seq, "snapshots": snapshots,
+                    "serverInfo": {"name": "independent", "version": "1"}});
+                Ok(checked::<InitializeResult>(result))
+            }
+            "listSessions" => {
+                let rows: Vec<_> = hosted.rows.values().map(|row| &row.summary).collect();
+                Ok(checked::<ListSessionsResult>(json!({"items": rows})))
+            }
+            "subscribe" => {
+                let params: SubscribeParams = serde_json::from_value(params).unwrap();
+                match hosted.subscribe(number, &params.channel) {
+                    Some(snapshot) => Ok(checked::<SubscribeResult>(json!({"snapshot": snapshot}))),
+                    None => refused(-32008, "there is no such channel"),
+                }
+            }
+            "createSession" => {
+                let params: CreateSessionParams = serde_json::from_value(params).unwrap();
+                if hosted.rows.contains_key(&params.channel) {
+                    return refused(-32003, "it is there already");
+                }
+                let folder = params.working_directories.and_then(|all| all.into_iter().next()).unwrap();
+                hosted.create(&params.channel, &folder);
+                let (host, session) = (self.clone(), params.channel);
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    host.ready(&session);
+                });
+                Ok(Value::Null)
+            }
+            "disposeSession" => match hosted.dispose(params["channel"].as_str().unwrap()) {
+                true => Ok(Value::Null),
+                false => refused(-32001, "there is no such session"),
+            },
+            "ping" => Ok(Value::Null),
+            "reconnect" => refused(-32008, "nobody is remembered here"),
+            _ => refused(-32601, "this host does not know that"),
+        }
+    }
+
+    fn dispatched(&self, number: u64, params: DispatchActionParams) {
+        assert!(!matches!(params.action, StateAction::Unknown(_)), "it is malformed: {:?}", params.action);
+        let mut hosted = self.inner.hosted.lock().unwrap();
+        let client_id = hosted.connection(number).client_id.clone();
+        let origin = ActionOrigin { client_id, client_seq: params.client_seq };
+        let action = serde_json::to_value(&params.action).unwrap();
+        hosted.apply(&params.channel, action, Some(origin));
+        match params.action {
+            StateAction::ChatTurnStarted(start) => {
+                tokio::spawn(self.clone().work(params.channel, start.turn_id, start.message.text));
+            }
+            StateAction::ChatToolCallConfirmed(answer) if answer.approved => self.inner.approved.notify_one(),
+            _ => {}
+        }
+    }
+
+    /// Its agent: it says what it heard, word by word, and runs a tool where the word is "run".
+    async fn work(self, chat: String, turn: String, text: String) {
+        let part = json!({"kind": "markdown", "id": "p1", "content": ""});
+        self.say(&chat, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
+        for word in text.split_inclusive(' ') {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            self.say(&chat, json!({"type": "chat/delta", "turnId": turn, "partId": "p1", "content": word}));
+        }
+        if text.contains("run") {
+            let call = |kind: &str, more: Value| {
+                let mut action = json!({"type": kind, "turnId": turn, "toolCallId": "call-1"});
+                action.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                self.say(&chat, action);
+            };
+            call("chat/toolCallStart", json!({"toolName": "make", "displayName": "Make"}));
+            call("chat/toolCallReady", json!({"invocationMessage": "Running make"}));
+            self.inner.approved.notified().await;
+            let result = json!({"success": true, "pastTenseMessage": "Ran make", "content": []});
+            call("chat/toolCallComplete", json!({"result": result}));
+        }
+        self.say(&chat, json!({"type": "chat/turnComplete", "turnId": turn, "duration": 5}));
+    }
+}
+
+impl Hosted {
+    fn connection(&mut self, number: u64) -> &mut Connection {
+        self.connections.iter_mut().find(|connection| connection.number == number).unwrap()
+    }
+
+    fn subscribe(&mut self, number: u64, channel: &str) -> Option<Value> {
+        let state = match channel {
+            ROOT => {
+                json!({"agents": [{"provider": "parrot", "displayName": "Parrot", "description": "", "models": []}]})
+            }
+            _ => match self.rows.iter().find(|(name, row)| *name == channel || row.chat.resource == channel) {
+                Some((name, row)) if name == channel => serde_json::to_value(&row.session).unwrap(),
+                Some((_, row)) => serde_json::to_value(&row.chat).unwrap(),
+                None => return None,
+            },
+        };
+        self.connection(number).subscribed.insert(channel.to_owned());
+        Some(json!({"resource": channel, "state": state, "fromSeq": self.last_seq}))
+    }
+
+    fn create(&mut self, session: &str, folder: &str) {
+        self.made += 1;
+        let chat = format!("ahp-chat:/{}", self.made);
+        let common = json!({"resource": session, "provider": "parrot", "title": "", "status": 1, "createdAt": AT,
+            "modifiedAt": AT, "workingDirectories": [folder], "defaultChat": chat});
+        let state = json!({"provider": "parrot", "title": "", "status": 1, "lifecycle": "creating", "activeClients": [],
+            "workingDirectories": [folder], "defaultChat": chat,
+            "chats": [{"resource": chat, "title": "", "status": 1, "modifiedAt": AT}]});
+        let row = Row {
+            summary: serde_json::from_value(common).unwrap(),
+            session: serde_json::from_value(state).unwrap(),
+            chat: serde_json::from_value(
+                json!({"resource": chat, "title": "", "status": 1, "modifiedAt": AT, "turns": []}),
+            )
+            .unwrap(),
+        };
+        let added = json!({"channel": ROOT, "summary": row.summary});
+        self.rows.insert(session.to_owned(), row);
+        self.notify("root/sessionAdded", checked::<SessionAddedParams>(added));
+    }
+
+    fn dispose(&mut self, session: &str) -> bool {
+        let is_gone = self.rows.remove(session).is_some();
+        let removed = json!({"channel": ROOT, "session": session});
+        self.notify("root/sessionRemoved", checked::<SessionRemovedParams>(removed));
+        is_gone
+    }
+
+    /// Applies an action and tells those who hear the channel, and those who hear the list where its row differs.
+    fn apply(&mut self, channel: &str, action: Value, origin: Option<ActionOrigin>) {
+        let action: StateAction = serde_json::from_value(action).unwrap();
+        assert!(!matches!(action, StateAction::Unknown(_)), "the protocol does not know {action:?}");
+        let found = self.rows.iter_mut().find(|(name, row)| *name == channel || row.chat.resource == channel);
+        let Some((session, row)) = found else { return };
+        let outcome = match session == channel {
+            true => apply_action_to_session(&mut row.session, &action),
+            false => apply_action_to_chat(&mut row.chat, &action),
+        };
+        assert!(matches!(outcome, ReduceOutcome::Applied | ReduceOutcome::NoOp), "{action:?}: {outcome:?}");
+        let status = (row.chat.status & 31) | (row.session.status & !31);
+        let changes = json!({"status": status, "title": row.session.title, "modifiedAt": row.chat.modified_at});
+        let session = session.clone();
+        let differs = (row.summary.status, &row.summary.title) != (status, &row.session.title);
+        (row.summary.status, row.summary.title) = (status, row.session.title.clone());
+        self.last_seq += 1;
+        let envelope = ActionEnvelope {
+            channel: channel.to_owned(),
+            action,
+            server_seq: self.last_seq,
+            origin,
+            rejection_reason: None,
+        };
+        self.notify("action", serde_json::to_value(envelope).unwrap());
+        if differs {
+            let changed = json!({"channel": ROOT, "session": session, "changes": changes});
+            self.notify("root/sessionSummaryChanged", checked::<SessionSummaryChangedParams>(changed));
+        }
+    }
+
+    /// Tells all who have subscribed the channel.
+    fn notify(&self, method: &str, params: Value) {
+        let channel = params["channel"].as_str().unwrap();
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
+        for connection in self.connections.iter().filter(|connection| connection.subscribed.contains(channel)) {
+            // A connection that ends is taken out by itself.
+            connection.out.send(message.clone()).ok();
+        }
+    }
+}

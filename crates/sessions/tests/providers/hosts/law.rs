@@ -1,0 +1,263 @@
+//! Whatever hosts and connections do, the list is what the hosts have: nothing twice, nothing lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use grove_client::{Ahp, Client};
+use grove_sessions::management::{Management, SessionsEvent};
+use grove_sessions::providers::hosts::HostProvider;
+use grove_sessions::{InMemory, Notice, Registration, Registry, Session, SessionId, SessionsProvider, Subscription};
+use grove_wire::ahp::{Action, SessionAction, SessionTitleChanged};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::json;
+
+use super::harness::*;
+
+/// A list that is kept by events alone, and finds it wrong that something comes twice or goes without having come.
+pub(super) struct Listener {
+    rows: BTreeMap<SessionId, Session>,
+    events: Subscription<SessionsEvent>,
+}
+
+impl Listener {
+    pub(super) fn new(management: &Management) -> Self {
+        let (sessions, events) = management.subscribe();
+        Self { rows: sessions.into_iter().map(|session| (session.id().clone(), session)).collect(), events }
+    }
+
+    /// Takes in what was told. `true` where it had to list anew.
+    pub(super) fn take_in(&mut self, management: &Management) -> bool {
+        let mut was_reset = false;
+        while let Some(notice) = self.events.try_next() {
+            match notice {
+                Notice::Event(SessionsEvent::Sessions(change)) => {
+                    for session in &change.removed {
+                        assert!(self.rows.remove(session.id()).is_some(), "{session:?} was removed and not there");
+                    }
+                    for session in &change.added {
+                        let before = self.rows.insert(session.id().clone(), session.clone());
+                        assert!(before.is_none(), "{session:?} was added and there already");
+                    }
+                    for session in &change.changed {
+                        self.rows.insert(session.id().clone(), session.clone());
+                    }
+                }
+                Notice::Event(_) => {}
+                Notice::Reset => (*self, was_reset) = (Self::new(management), true),
+            }
+        }
+        was_reset
+    }
+
+    /// What it knows is what is listed.
+    pub(super) fn must_agree(&mut self, management: &Management) {
+        let listed = management.sessions();
+        self.take_in(management);
+        let by_id: BTreeMap<_, _> = listed.iter().map(|session| (session.id().clone(), session.clone())).collect();
+        assert_eq!(by_id.len(), listed.len(), "a session is listed twice");
+        assert_eq!(self.rows, by_id);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create,
+    Dispose(usize),
+    Rename(usize),
+    /// A new session is made here and sent.
+    Send,
+    Delete(usize),
+    /// Every connection breaks, and can be made again at once.
+    Cut,
+    /// The host cannot be reached until further notice.
+    Shut,
+    Open,
+    Look,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => Just(Step::Create),
+        2 => (0_usize..8).prop_map(Step::Dispose),
+        2 => (0_usize..8).prop_map(Step::Rename),
+        2 => Just(Step::Send),
+        1 => (0_usize..8).prop_map(Step::Delete),
+        2 => Just(Step::Cut),
+        1 => Just(Step::Shut),
+        2 => Just(Step::Open),
+        2 => Just(Step::Look),
+    ]
+}
+
+/// A host, somebody on it who is never cut off, and its provider in a management.
+struct World {
+    host: TestHost,
+    inside: Client<Ahp>,
+    provider: Arc<HostProvider>,
+    management: Management,
+    listener: Listener,
+    _registered: Registration,
+    /// What the host has.
+    there: Vec<String>,
+    made: usize,
+}
+
+impl World {
+    async fn new() -> Self {
+        let host = TestHost::start().await;
+        let inside = host.inside().await;
+        let provider = host.there("box").await;
+        let registry = Registry::new();
+        let registered = registry.register(provider.clone()).unwrap();
+        let (management, driver) = Management::new(registry, Arc::new(InMemory::default())).unwrap();
+        tokio::spawn(driver.run());
+        let listener = Listener::new(&management);
+        Self { host, inside, provider, management, listener, _registered: registered, there: Vec::new(), made: 0 }
+    }
+
+    fn some(&self, row: usize) -> Option<String> {
+        self.there.get(row % self.there.len().max(1)).cloned()
+    }
+
+    async fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Create => {
+                self.made += 1;
+                let name = format!("scripted:/{}", self.made);
+                create(&self.inside, &name, "/srv/app").await;
+                self.there.push(name);
+            }
+            Step::Dispose(row) => {
+                if let Some(name) = self.some(row) {
+                    dispose(&self.inside, &name).await;
+                    self.there.retain(|there| *there != name);
+                }
+            }
+            Step::Rename(row) => {
+                self.made += 1;
+                if let Some(name) = self.some(row) {
+                    rename(&self.inside, &name, &format!("title {}", self.made)).await;
+                }
+            }
+            Step::Send => self.send().await,
+            Step::Delete(row) => {
+                let sessions = self.provider.sessions();
+                let Some(session) = sessions.get(row % sessions.len().max(1)) else { return };
+                // Away, or gone already: the host knows.
+                self.provider.delete_session(session.id()).await.ok();
+                self.ask().await;
+            }
+            Step::Cut => {
+                let was_shut = self.host.is_shut();
+                self.host.shut();
+                if !was_shut {
+                    self.host.open();
+                }
+            }
+            Step::Shut => self.host.shut(),
+            Step::Open => self.host.open(),
+            Step::Look => {
+                self.listener.must_agree(&self.management);
+                self.provider_agrees();
+            }
+        }
+    }
+
+    /// Away or not, it is sent once or not at all.
+    async fn send(&mut self) {
+        let folder = grove_sessions::session::Workspace::new("file:///srv/app", "app");
+        let Ok(draft) = self.provider.create_new_session(&folder).await else { return };
+        let sent = self.provider.send_and_create_chat(draft.id(), script(json!([{"say": "hi"}]))).await;
+        if sent.is_err() {
+            self.provider.delete_new_session(draft.id()).await.unwrap();
+        }
+        self.ask().await;
+    }
+
+    /// Asks the host what it has.
+    async fn ask(&mut self) {
+        self.inside.sessions().refresh().await.unwrap();
+        self.there = self.inside.sessions().read(|list| list.iter().map(|row| row.resource.clone()).collect());
+    }
+
+    /// At any moment the management lists what the provider does.
+    fn provider_agrees(&self) {
+        let ids = |all: Vec<Session>| -> BTreeSet<SessionId> { all.iter().map(|it| it.id().clone()).collect() };
+        let (before, listed, after) =
+            (ids(self.provider.sessions()), ids(self.management.sessions()), ids(self.provider.sessions()));
+        // What changed in between may be in either.
+        assert!(before != after || listed == after, "{listed:?} is listed, and the provider has {after:?}");
+    }
+
+    /// Once the host can be reached and is quiet, everybody agrees with it.
+    async fn settle(&mut self) {
+        self.host.open();
+        self.ask().await;
+        let mut there = self.there.clone();
+        there.sort_unstable();
+        let wanted: Vec<&str> = there.iter().map(String::as_str).collect();
+        until_listed(&self.provider, &wanted).await;
+        self.listener.must_agree(&self.management);
+        for name in wanted {
+            let title = self.inside.sessions().read(|list| list.get(name).map(|row| row.title.clone())).unwrap();
+            let row = session(&self.provider, name).await;
+            until("the title", || title.is_empty() || *row.title() == *title).await;
+        }
+    }
+}
+
+async fn rename(client: &Client<Ahp>, session: &str, title: &str) {
+    let title = title.to_owned();
+    let session = client.subscribe(session).await.unwrap();
+    session.dispatch(Action::Session(SessionAction::TitleChanged(SessionTitleChanged { title }))).unwrap().await;
+}
+
+#[test]
+fn the_list_is_what_a_host_has_however_often_it_is_cut_off() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let config = ProptestConfig { cases: 16, max_shrink_iters: 50, ..ProptestConfig::default() };
+    let law = |steps: Vec<Step>| {
+        runtime.block_on(async {
+            let mut world = World::new().await;
+            for step in &steps {
+                world.run(step).await;
+            }
+            world.settle().await;
+        });
+        Ok(())
+    };
+    TestRunner::new(config).run(&prop::collection::vec(step(), 1..25), law).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_did_not_listen_to_all_that_a_host_told_lists_anew_and_has_lost_nothing() {
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/0", "/srv/app").await;
+    let provider = host.here().await;
+    let registry = Registry::new();
+    let _registered = registry.register(provider.clone()).unwrap();
+    // Nobody drives it: nothing is taken in before somebody looks.
+    let (management, _driver) = Management::new(registry, Arc::new(InMemory::default())).unwrap();
+    let mut listener = Listener::new(&management);
+    let row = session(&provider, "scripted:/0").await;
+    let titles = client.subscribe("scripted:/0").await.unwrap();
+    let mut shown = row.observe(|state| state.title());
+    let mut events = provider.subscribe();
+    for number in 0..1_100 {
+        let title = format!("title {number}");
+        let change = SessionTitleChanged { title: title.clone() };
+        titles.dispatch(Action::Session(SessionAction::TitleChanged(change))).unwrap().await;
+        while *shown.get() != *title {
+            soon("the title", shown.changed()).await.unwrap();
+        }
+    }
+    create(&client, "scripted:/1", "/srv/app").await;
+    until_listed(&provider, &["scripted:/0", "scripted:/1"]).await;
+    use tokio::sync::broadcast::error::TryRecvError;
+    assert!(matches!(events.try_recv(), Err(TryRecvError::Lagged(_))), "more was told than is kept");
+    listener.must_agree(&management);
+    assert_eq!(management.sessions().len(), 2);
+    assert_eq!(&*row.title(), "title 1099");
+}

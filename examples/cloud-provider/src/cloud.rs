@@ -1,0 +1,93 @@
+//! A cloud that runs coding tasks: a stand-in for somebody's service, without a network. Nothing here knows Grove.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::watch;
+
+/// How long each step of a task takes.
+const STEP: Duration = Duration::from_millis(200);
+/// How many tasks an account may have.
+const MAX_TASKS: usize = 1_000;
+
+/// A task, as the cloud tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// `(owner, name)` of its repository.
+    pub repository: (String, String),
+    pub prompt: String,
+    pub progress: Progress,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    Queued,
+    Running { doing: &'static str },
+    Done { pull_request: u64 },
+}
+
+/// Why the cloud did not do something.
+#[derive(Debug, Error)]
+#[error("there are {MAX_TASKS} tasks: delete some of them")]
+pub struct Full;
+
+/// The tasks of an account, by the names that their makers gave them.
+pub type Tasks = BTreeMap<String, Task>;
+
+/// An account in the cloud.
+#[derive(Debug)]
+pub struct Cloud {
+    repositories: Vec<(String, String)>,
+    tasks: watch::Sender<Tasks>,
+}
+
+impl Cloud {
+    pub fn new(repositories: &[(&str, &str)]) -> Arc<Self> {
+        let repositories = repositories.iter().map(|(owner, name)| ((*owner).into(), (*name).into())).collect();
+        Arc::new(Self { repositories, tasks: watch::Sender::default() })
+    }
+
+    pub fn has(&self, owner: &str, name: &str) -> bool {
+        self.repositories.iter().any(|known| known.0 == owner && known.1 == name)
+    }
+
+    /// All tasks, now and after each change. A real cloud would be asked again and again.
+    pub fn tasks(&self) -> watch::Receiver<Tasks> {
+        self.tasks.subscribe()
+    }
+
+    /// Takes a task and runs it to its end, whoever looks.
+    pub async fn start(self: &Arc<Self>, name: &str, task: Task) -> Result<(), Full> {
+        // As a network would: others go on meanwhile.
+        tokio::task::yield_now().await;
+        let has_room = self.tasks.send_if_modified(|tasks| {
+            let has_room = tasks.len() < MAX_TASKS;
+            if has_room {
+                tasks.insert(name.to_owned(), task);
+            }
+            has_room
+        });
+        if !has_room {
+            return Err(Full);
+        }
+        let (cloud, name) = (self.clone(), name.to_owned());
+        tokio::spawn(async move {
+            let pull_request = cloud.tasks.borrow().len() as u64;
+            for progress in [Progress::Running { doing: "Running the tests" }, Progress::Done { pull_request }] {
+                tokio::time::sleep(STEP).await;
+                cloud.tasks.send_modify(|tasks| {
+                    if let Some(task) = tasks.get_mut(&name) {
+                        task.progress = progress;
+                    }
+                });
+            }
+        });
+        Ok(())
+    }
+
+    pub fn delete(&self, name: &str) {
+        self.tasks.send_modify(|tasks| drop(tasks.remove(name)));
+    }
+}
