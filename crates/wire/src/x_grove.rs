@@ -4,6 +4,7 @@
 //! is meant. What a session has beside its conversation is [`workspace`]. [`import`] is about sessions that are
 //! not there yet, and [`history`] about those of other tools: neither names one.
 
+pub mod handover;
 pub mod history;
 pub mod import;
 pub mod lines;
@@ -31,13 +32,14 @@ pub enum Method {
     Abort,
     Migrate,
     Workspace(workspace::Method),
+    Handover(handover::Method),
     Import(import::Method),
     Removal(removal::Method),
     History(history::Method),
 }
 
 impl Method {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -58,6 +60,9 @@ impl Method {
         Self::Workspace(workspace::Method::Checkpoints),
         Self::Workspace(workspace::Method::Checkpoint),
         Self::Workspace(workspace::Method::Todos),
+        Self::Handover(handover::Method::Files),
+        Self::Handover(handover::Method::Read),
+        Self::Handover(handover::Method::Leave),
         Self::Import(import::Method::Begin),
         Self::Import(import::Method::Put),
         Self::Import(import::Method::Commit),
@@ -81,6 +86,7 @@ impl Method {
             Method::Abort => "x-grove/abort",
             Method::Migrate => "x-grove/migrate",
             Method::Workspace(method) => method.as_str(),
+            Method::Handover(method) => method.as_str(),
             Method::Import(method) => method.as_str(),
             Method::Removal(method) => method.as_str(),
             Method::History(method) => method.as_str(),

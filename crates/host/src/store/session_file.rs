@@ -347,6 +347,41 @@ async fn save_at(fs: &dyn SessionFs, path: String, file: &SessionFile) -> Result
     fs.write_file(&path, &bytes).await
 }
 
+/// Reads the file that another host wrote, in the folder in which its session is staged, and makes it one of this host.
+pub(crate) async fn adopt_staged(
+    fs: &dyn SessionFs,
+    staging: &str,
+    new: &NewSession,
+    seq: u64,
+    from: Whereabouts,
+) -> Result<SessionFile, LoadError> {
+    let path = paths::session_file_in(staging);
+    let file: SessionFile = serde_json::from_slice(&fs.read_file(&path).await?)?;
+    if file.version > VERSION {
+        return Err(LoadError::Version(file.version));
+    }
+    // An agent keeps its own conversation on the machine that it ran on: here it is told what was said.
+    let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, ..chat };
+    let folders = if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
+    let file = SessionFile {
+        seq,
+        disposed: false,
+        id: new.id.clone(),
+        uri: new.uri.clone(),
+        backend: new.store.clone(),
+        provider: new.provider.clone(),
+        lifecycle: Lifecycle::Ready,
+        working_directories: folders,
+        details: Details { moved_to: None, moved_from: Some(from), ..file.details },
+        active_clients: Vec::new(),
+        chat: here(file.chat),
+        chats: file.chats.into_iter().map(here).collect(),
+        ..file
+    };
+    save_at(fs, path, &file).await?;
+    Ok(file)
+}
+
 /// Makes room for a new session: the folder of a disposed one of the same id is given another name.
 pub(crate) async fn make_room(fs: &dyn SessionFs, session: &SessionId) -> Result<(), FsError> {
     let folder = paths::folder(session);
