@@ -10,7 +10,8 @@ use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
 use crate::sequencer::Stopped;
 use crate::session::{
-    Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest,
+    Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError,
+    TreeRequest, WorkspaceAnswer, WorkspaceRequest,
 };
 use crate::store::{pastes, paths};
 

@@ -23,11 +23,7 @@ const LONGEST_TITLE: usize = 200;
 const MOST_AT_ONCE: u64 = 32 << 20;
 
 /// Reads a session as far as it is wanted. `ending` says where its newest turns lie.
-pub(super) fn open(
-    entry: &Entry,
-    look: &Look,
-    ending: impl FnOnce() -> Option<Ending>,
-) -> Result<Opened, OpenError> {
+pub(super) fn open(entry: &Entry, look: &Look, ending: impl FnOnce() -> Option<Ending>) -> Result<Opened, OpenError> {
     let main = ChatId::from(Session::MAIN_CHAT);
     match look {
         Look::Turns(chat, window) if *chat == main && window.before.is_none() => match noted(window, ending()) {

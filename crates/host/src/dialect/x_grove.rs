@@ -16,7 +16,8 @@ use super::{handover, workspace};
 use crate::branch::{AskError, Asked, Migrating, TreePlace};
 use crate::host::{CreateError, Host};
 use crate::session::{
-    HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, WorkspaceRequest,
+    HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest,
+    WorkspaceRequest,
 };
 use crate::store::moving::Checked;
 

@@ -362,7 +362,8 @@ pub(crate) async fn adopt_staged(
     }
     // An agent keeps its own conversation on the machine that it ran on: here it is told what was said.
     let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, ..chat };
-    let folders = if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
+    let folders =
+        if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
     let file = SessionFile {
         seq,
         disposed: false,
