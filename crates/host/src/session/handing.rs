@@ -92,7 +92,7 @@ impl SessionTask {
             Err(error) => return Ok(Err(error)),
         }
         let mut details = self.tip.details.clone();
-        let words = format!("this session was moved to {}: go on with it there", to.host);
+        let words = words_of(&to);
         if !details.warnings.contains(&words) {
             details.warnings.push(words);
         }
@@ -112,4 +112,9 @@ impl SessionTask {
         self.write_folder(Fate::Kept).await;
         Ok(Ok(()))
     }
+}
+
+/// What a person is told who finds a session that has left.
+pub(crate) fn words_of(to: &Whereabouts) -> String {
+    format!("this session was moved to {}: go on with it there", to.host)
 }

@@ -42,7 +42,7 @@ use crate::sequencer::{Aside, NotWritten, Origin, SequencerHandle, Stopped, ToSe
 use crate::store::copies::Copies;
 use crate::store::session_file::{self, Fate};
 pub(crate) use forks::{ForkedInto, Heritage, NewChat};
-pub(crate) use handing::{HandedOver, HandoverAnswer, HandoverRequest};
+pub(crate) use handing::{HandedOver, HandoverAnswer, HandoverRequest, words_of};
 pub(crate) use migrating::{MigrateError, Migrated};
 use spills::{Left, SessionSpills};
 use tree::Undertaking;

@@ -16,6 +16,7 @@ use super::stores::StoreError;
 use super::{locking, paths};
 use crate::config::Limits;
 use crate::sequencer::Names;
+use crate::session::words_of;
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -364,6 +365,11 @@ pub(crate) async fn adopt_staged(
     let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, ..chat };
     let folders =
         if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
+    let mut details = Details { moved_from: Some(from), ..file.details };
+    if let Some(left) = details.moved_to.take() {
+        // It is here again.
+        details.warnings.retain(|words| *words != words_of(&left));
+    }
     let file = SessionFile {
         seq,
         disposed: false,
@@ -373,7 +379,7 @@ pub(crate) async fn adopt_staged(
         provider: new.provider.clone(),
         lifecycle: Lifecycle::Ready,
         working_directories: folders,
-        details: Details { moved_to: None, moved_from: Some(from), ..file.details },
+        details,
         active_clients: Vec::new(),
         chat: here(file.chat),
         chats: file.chats.into_iter().map(here).collect(),
