@@ -5,6 +5,7 @@
 //! not there yet, [`history`] about those of other tools, and [`sessions`] about those of every source: none names one by
 //! `channel`.
 
+pub mod handover;
 pub mod history;
 pub mod import;
 pub mod lines;
@@ -33,6 +34,7 @@ pub enum Method {
     Abort,
     Migrate,
     Workspace(workspace::Method),
+    Handover(handover::Method),
     Import(import::Method),
     Removal(removal::Method),
     History(history::Method),
@@ -40,7 +42,7 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 56] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -61,6 +63,9 @@ impl Method {
         Self::Workspace(workspace::Method::Checkpoints),
         Self::Workspace(workspace::Method::Checkpoint),
         Self::Workspace(workspace::Method::Todos),
+        Self::Handover(handover::Method::Files),
+        Self::Handover(handover::Method::Read),
+        Self::Handover(handover::Method::Leave),
         Self::Import(import::Method::Begin),
         Self::Import(import::Method::Put),
         Self::Import(import::Method::Commit),
@@ -109,6 +114,7 @@ impl Method {
             Method::Abort => "x-grove/abort",
             Method::Migrate => "x-grove/migrate",
             Method::Workspace(method) => method.as_str(),
+            Method::Handover(method) => method.as_str(),
             Method::Import(method) => method.as_str(),
             Method::Removal(method) => method.as_str(),
             Method::History(method) => method.as_str(),

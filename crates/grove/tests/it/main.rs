@@ -25,6 +25,7 @@ mod dispose;
 mod durable;
 mod exchange;
 mod export;
+mod far;
 mod files;
 mod forks;
 mod frames;

@@ -2,6 +2,7 @@
 
 pub(crate) mod ahp;
 mod answer;
+mod handover;
 mod history;
 mod import;
 mod peer;
