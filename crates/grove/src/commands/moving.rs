@@ -30,7 +30,10 @@ use crate::connect::{Reach, find_session, id_of};
 use crate::show::style::harmless;
 use crate::talk::tree::AnyClient;
 
-/// A host that takes part, and the session there.
+/// How often a session is copied that changes meanwhile.
+const TRIES: usize = 3;
+
+/// A host that takes part.
 struct Side {
     name: String,
     client: AnyClient,
@@ -105,9 +108,12 @@ async fn relocate(old: &At<'_>, to: &Side, args: &MoveArgs) -> Result<(), Failur
     if let (There::Leftover, Some(there)) = (&found, &there) {
         there.erase().await?;
     }
-    let new = match (found, there) {
-        (There::Copy, Some(there)) => there,
-        _ => At { side: to, uri: copy(old, to, &has, &id, args).await? },
+    let (new, has) = match (found, there) {
+        (There::Copy, Some(there)) => (there, has),
+        _ => {
+            let (uri, has) = copy_settled(old, to, has, &id, args).await?;
+            (At { side: to, uri }, has)
+        }
     };
     let leave =
         LeaveParams { to: Whereabouts { host: to_name.clone(), session: new.uri.clone(), stamp: has.stamp.clone() } };
@@ -136,6 +142,27 @@ async fn look(has: &FilesResult, there: &At<'_>) -> Result<There, Failure> {
         )
         .into()),
     }
+}
+
+/// Copies until the session holds still: who forked it a moment ago may still be noted in its log.
+async fn copy_settled(
+    old: &At<'_>,
+    to: &Side,
+    mut has: FilesResult,
+    id: &str,
+    args: &MoveArgs,
+) -> Result<(String, FilesResult), Failure> {
+    for _ in 1..TRIES {
+        let failure = match copy(old, to, &has, id, args).await {
+            Ok(uri) => return Ok((uri, has)),
+            Err(failure) => failure,
+        };
+        match old.files().await {
+            Ok(now) if now.stamp != has.stamp => has = now,
+            Ok(_) | Err(_) => return Err(failure),
+        }
+    }
+    Ok((copy(old, to, &has, id, args).await?, has))
 }
 
 /// Gives everything to the new host. Until it is all there, there is no such session.

@@ -261,7 +261,7 @@ fn migrate_error(error: &MigrateError) -> ErrorObject {
             error_code::TURN_IN_PROGRESS
         }
         MigrateError::NoFile(_) => error_code::NOT_FOUND,
-        MigrateError::Store(_) => code::INVALID_PARAMS,
+        MigrateError::Store(_) | MigrateError::OfClient => code::INVALID_PARAMS,
         MigrateError::BeingCopied
         | MigrateError::BeingChanged
         | MigrateError::NotWritten

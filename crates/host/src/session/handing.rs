@@ -14,7 +14,6 @@ use crate::sequencer::Stopped;
 use crate::store::moving::MoveError;
 use crate::store::paths;
 use crate::store::session_file::Fate;
-use crate::store::stores::StoreError;
 
 /// What somebody who moves a session asks of it.
 #[derive(Clone, Debug)]
@@ -46,7 +45,7 @@ impl SessionTask {
         request: HandoverRequest,
     ) -> Result<Result<HandoverAnswer, MigrateError>, Stopped> {
         if self.around.env.stores.is_entrusted(&self.tip.store) {
-            return Ok(Err(StoreError::OfProvider(self.tip.store.clone()).into()));
+            return Ok(Err(MigrateError::OfClient));
         }
         match request {
             HandoverRequest::Files => Ok(self.inventory().await.map(|inventory| {

@@ -49,6 +49,10 @@ pub(crate) enum MigrateError {
     Refused(String),
     #[error("the session has changed since its files were listed: list them again")]
     Changed,
+    #[error(
+        "the storage of this session is a client's, so it stays there: export what was said, and take that in over there"
+    )]
+    OfClient,
     #[error("{0} is no file of the session")]
     NoFile(String),
     #[error("{0}: only what is at rest in its folder can go")]
