@@ -1,17 +1,16 @@
 //! Names of things. Each is its own type, so that a turn's id cannot stand where a session's is meant.
 //! They are shared strings: an event names its session, chat and turn without copying them.
 
-use std::fmt;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
+/// Types for names of things: each a shared string under a name of its own, written as the string.
+#[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize)]
         #[serde(transparent)]
-        pub struct $name(Arc<str>);
+        pub struct $name(::std::sync::Arc<str>);
 
         impl $name {
             /// The name as text.
@@ -32,15 +31,15 @@ macro_rules! ids {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.0, f)
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Debug::fmt(&self.0, f)
             }
         }
     )*};

@@ -6,36 +6,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(Arc<str>);
-
-        impl $name {
-            /// The name as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                Self(text.into())
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(text.into())
-            }
-        }
-
-        shown!($name);
-    )*};
-}
-
 macro_rules! shown {
     ($name:ident) => {
         impl fmt::Display for $name {
@@ -52,7 +22,7 @@ macro_rules! shown {
     };
 }
 
-names! {
+grove_core::ids! {
     /// A URI: of a session, a chat, a folder, a repository. Two are the same when they are spelled the same.
     Uri,
     /// An icon, by its name in the theme of whoever shows it.

@@ -35,7 +35,7 @@ use ticket::Tickets;
 use visits::Visits;
 
 use crate::connection;
-use crate::env::{Listener, Stream};
+use crate::env::{Env, Listener, Stream};
 use crate::host::Host;
 use crate::sequencer::Stopped;
 
@@ -92,20 +92,7 @@ impl Serving {
         let env = self.host.0.env.clone();
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            loop {
-                let stream = match listener.accept().await {
-                    Ok(stream) => stream,
-                    Err(error) if error.kind() == io::ErrorKind::NotConnected => break,
-                    Err(error) => {
-                        tracing::warn!(%error, "a connection could not be accepted");
-                        env.clock.sleep(ACCEPT_PAUSE).await;
-                        continue;
-                    }
-                };
-                let Ok(permit) = connections.clone().try_acquire_owned() else {
-                    tracing::warn!(limit, "too many connections: the newest is dropped");
-                    continue;
-                };
+            while let Some((stream, permit)) = accepted(listener.as_mut(), &connections, limit, &env).await {
                 env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), Arc::new(permit))));
             }
         }));
@@ -121,6 +108,30 @@ impl Serving {
     /// Waits until the host has had no client and no turn for this long.
     pub async fn idle(&self, patience: Duration) -> Result<(), Stopped> {
         self.visits.over(&self.host, patience).await
+    }
+}
+
+/// The next connection for which there is a place; nothing when the listener is gone.
+async fn accepted(
+    listener: &mut dyn Listener,
+    places: &Arc<Semaphore>,
+    limit: usize,
+    env: &Env,
+) -> Option<(Box<dyn Stream>, OwnedSemaphorePermit)> {
+    loop {
+        let stream = match listener.accept().await {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => return None,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                env.clock.sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        match places.clone().try_acquire_owned() {
+            Ok(place) => return Some((stream, place)),
+            Err(_) => tracing::warn!(limit, "too many connections: the newest is dropped"),
+        }
     }
 }
 

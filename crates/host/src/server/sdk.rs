@@ -4,7 +4,6 @@
 //! is there for as long as one of its connections is.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::extract::{Extension, Request, State};
@@ -13,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use grove_core::StoreName;
 use hyper_util::rt::TokioIo;
 
-use super::{ACCEPT_PAUSE, Place, Server, Serving};
+use super::{Place, Server, Serving, accepted};
 use crate::copilot::{Endpoint, EndpointConfig};
 use crate::env::Listener;
 
@@ -31,23 +30,10 @@ impl Serving {
     /// Serves SDKs at an address of their own, from now on, in a task of its own.
     pub fn serve_sdks(&self, endpoint: Endpoint, mut listener: Box<dyn Listener>) {
         let env = self.host.0.env.clone();
-        let (places, visits) = (self.connections.clone(), self.visits.clone());
+        let (places, visits, limit) = (self.connections.clone(), self.visits.clone(), self.limit);
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            loop {
-                let stream = match listener.accept().await {
-                    Ok(stream) => stream,
-                    Err(error) if error.kind() == io::ErrorKind::NotConnected => break,
-                    Err(error) => {
-                        tracing::warn!(%error, "a connection of an SDK could not be accepted");
-                        env.clock.sleep(ACCEPT_PAUSE).await;
-                        continue;
-                    }
-                };
-                let Ok(place) = places.clone().try_acquire_owned() else {
-                    tracing::warn!("too many connections: the newest, of an SDK, is dropped");
-                    continue;
-                };
+            while let Some((stream, place)) = accepted(listener.as_mut(), &places, limit, &env).await {
                 let (endpoint, visit) = (endpoint.clone(), visits.begin());
                 env.spawn.spawn(Box::pin(async move {
                     endpoint.serve(stream).await;
