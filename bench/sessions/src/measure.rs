@@ -10,7 +10,7 @@ use grove_history::catalog::Catalog;
 use grove_sessions::management::SessionsEvent;
 use grove_sessions::providers::history::HistoryProvider;
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
-use grove_sessions::{InMemory, Management, Notice, Registry, SessionsProvider};
+use grove_sessions::{InMemory, Management, Notice, Registry};
 use grove_wire::ahp::{Action, SessionAction, SessionTitleChanged};
 use serde::{Deserialize, Serialize};
 
