@@ -110,6 +110,24 @@ pub struct Details {
     /// does, the session takes nothing new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsaved: Option<String>,
+    /// Where the session went, where it is another host's now. What is here is what it was then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<Whereabouts>,
+    /// Where it came from, where it was another host's before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<Whereabouts>,
+}
+
+/// A session at another host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Whereabouts {
+    /// What the host is called by whoever moved the session.
+    pub host: String,
+    /// What the session is called there.
+    pub session: String,
+    /// What its files were when it went: whoever has others has gone on since.
+    pub stamp: String,
 }
 
 /// What is in a session's workspace, in few words: who keeps some of it knows when to look again.

@@ -20,8 +20,8 @@ use exchange::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
 pub(crate) use exchange::{ExportArgs, ExportFormat, ImportArgs, ShowArgs};
 use history::{DOCTOR_HELP, LS_HELP};
 pub(crate) use history::{HistoryArgs, HistoryCommand, Since};
-use hosts::HOSTS_HELP;
-pub(crate) use hosts::{HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs};
+use hosts::{HOSTS_HELP, MOVE_HELP};
+pub(crate) use hosts::{HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, MoveArgs};
 use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, TREE_HELP};
 pub(crate) use tree::{
     BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, MigrateArgs, TreeArgs, TreeFilter, TreeOfArgs,
@@ -123,7 +123,7 @@ pub(crate) enum Command {
     /// Start a session with a prompt, and show what the agent does until the turn is over
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// List the sessions, the most recently used first
+    /// List the sessions of all hosts, the most recently used first
     #[command(after_help = LS_HELP)]
     Ls(LsArgs),
     /// Show a session live: the last turns and everything that happens; type prompts and answers
@@ -162,6 +162,9 @@ pub(crate) enum Command {
     /// runs. `grove config show` lists the stores.
     #[command(after_help = MIGRATE_HELP)]
     Migrate(MigrateArgs),
+    /// Move a session to another host, with everything that it has
+    #[command(after_help = MOVE_HELP)]
+    Move(MoveArgs),
     /// Bring what came of another branch of a session to where one is, as a summary
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
@@ -273,6 +276,11 @@ pub(crate) struct OutputArgs {
 /// How a command reaches its host.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
+    /// The host that is meant, as `grove hosts` lists them; `local` is the one of this data folder
+    ///
+    /// Without it a session is looked for at all of them. NAME/ID names a session of one, too.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
     /// Fail where no host is running, instead of starting one in the background
     #[arg(long)]
     pub(crate) no_start: bool,
@@ -296,7 +304,7 @@ pub(crate) struct RunArgs {
     /// The agent to start the session with; `grove agents` lists them [default: `default-agent`]
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// The folder that the agent works in [default: the current one]
+    /// The folder that the agent works in [default: the current one; at another host, the host's]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// The store that the session is to lie in; `memory` is gone with the host [default: `store`]
@@ -338,7 +346,7 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// Print the action envelopes as they come, one a line
     #[arg(long)]
@@ -349,7 +357,7 @@ pub(crate) struct AttachArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// What the agent is to do; `-` reads it from stdin
     pub(crate) text: String,
@@ -371,7 +379,7 @@ pub(crate) struct SendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// Print one JSON object
     #[arg(long)]
@@ -383,7 +391,7 @@ pub(crate) struct CancelArgs {
 /// Which permission is meant.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// Which permission, where several wait
     pub(crate) request: Option<String>,
@@ -417,7 +425,7 @@ pub(crate) struct DenyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The answers, in the order of the questions: a text, a number, y or n, an option's number or name
     #[arg(required_unless_present = "decline")]
@@ -511,7 +519,7 @@ pub(crate) struct AgentsRmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// Go on printing what comes, until Ctrl-C
     #[arg(long, short)]

@@ -1,11 +1,16 @@
-//! Connecting to the host of the data folder as a client, and finding sessions by what people call them.
+//! Connecting to a host as a client, and finding sessions by what people call them, at whichever host they are.
+//!
+//! [`Reach::at_session`] is where a command learns which host it has to do with; everything behind it talks to that one.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, RequestError, V1};
-use grove_wire::ahp::{Implementation, error_code};
-use grove_wire::x_grove;
+use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status};
+use grove_wire::x_grove::{self, handover::Whereabouts};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::background::{find_host, find_or_start_host};
@@ -14,7 +19,9 @@ use crate::commands::Failure;
 use crate::endpoint::Endpoint;
 use crate::exchange::stores::Stores;
 use crate::history::{DATABASE, possible_roots};
+use crate::hosts::{self, HostList, KnownHost, ListState};
 use crate::settings::Settings;
+use crate::show::table::{cut, short};
 
 /// How often a lost connection is tried again, for about twenty seconds; then the host is gone.
 const RECONNECT: Backoff = Backoff {
@@ -28,12 +35,28 @@ const RECONNECT: Backoff = Backoff {
 /// says that it may have been done all the same.
 const SUMMARY: Duration = Duration::from_secs(30 * 60);
 
+/// How much is shown of why a host cannot be reached.
+const WHY: usize = 300;
+/// How many sessions are named where it is not clear which one is meant.
+const SHOWN: usize = 10;
+
 /// How a command reaches its host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reach {
-    settings: Settings,
+    settings: Arc<Settings>,
     starts: Starts,
     limits: Limits,
+    at: At,
+    /// Whether somebody has said which host it is.
+    is_narrowed: bool,
+}
+
+/// Which host it is.
+#[derive(Clone, Debug)]
+enum At {
+    /// That of the data folder.
+    Here,
+    Known(Arc<KnownHost>),
 }
 
 /// Whether a host may be started where none is running.
@@ -45,9 +68,149 @@ enum Starts {
 
 impl Reach {
     pub(crate) fn new(common: &Common, args: &ConnectArgs) -> Result<Self, Failure> {
-        let settings = Settings::load(common, &ServeArgs::default())?;
+        let settings = Arc::new(Settings::load(common, &ServeArgs::default())?);
         let starts = if args.no_start { Starts::No } else { Starts::Yes };
-        Ok(Self { settings, starts, limits: Limits::default() })
+        let anywhere = Self { settings, starts, limits: Limits::default(), at: At::Here, is_narrowed: false };
+        match args.host.as_deref() {
+            None => Ok(anywhere),
+            Some(name) => anywhere.at_host(name),
+        }
+    }
+
+    /// The same for the host of this name.
+    pub(crate) fn at_host(&self, name: &str) -> Result<Self, Failure> {
+        let unknown = || Failure::NotFound(format!("no host is called {name:?}: `grove hosts` lists them"));
+        let at = match name {
+            hosts::LOCAL => At::Here,
+            name => At::Known(Arc::new(hosts::named(self.data_dir(), name)?.ok_or_else(unknown)?)),
+        };
+        Ok(Self { at, is_narrowed: true, ..self.clone() })
+    }
+
+    /// The host's name here.
+    pub(crate) fn host_name(&self) -> &str {
+        match &self.at {
+            At::Here => hosts::LOCAL,
+            At::Known(host) => &host.name,
+        }
+    }
+
+    /// Whether it is another one than that of the data folder.
+    pub(crate) fn is_far(&self) -> bool {
+        matches!(self.at, At::Known(_))
+    }
+
+    /// Whether somebody has said which host it is.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        self.is_narrowed
+    }
+
+    /// Whether there is a store of this name here.
+    pub(crate) fn has_store(&self, name: &str) -> bool {
+        self.settings.stores.value.contains_key(name)
+    }
+
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.settings.data_dir.value
+    }
+
+    /// The host that has the session that somebody means, and what the session is called there. Where none is known to have
+    /// it, it is that of the data folder, which says so.
+    pub(crate) async fn at_session(&self, wanted: &str) -> Result<(Self, String), Failure> {
+        self.at_session_but(wanted, None).await
+    }
+
+    /// The same, where the session is meant that is not at this host.
+    pub(crate) async fn at_session_but(&self, wanted: &str, not_at: Option<&str>) -> Result<(Self, String), Failure> {
+        if let Some((name, rest)) = wanted.split_once('/')
+            && (name == hosts::LOCAL || hosts::named(self.data_dir(), name)?.is_some())
+        {
+            if self.is_narrowed && self.host_name() != name {
+                let said = self.host_name();
+                return Err(anyhow!("{wanted:?} is of the host {name}, and --host says {said}: leave out one").into());
+            }
+            return Ok((self.at_host(name)?, rest.to_owned()));
+        }
+        if self.is_narrowed || hosts::all_hosts(self.data_dir())?.is_empty() {
+            return Ok((self.clone(), wanted.to_owned()));
+        }
+        let here = self.at_host(hosts::LOCAL)?;
+        let mut rows = match here.rows().await {
+            Ok(rows) => rows,
+            // Others may have it.
+            Err(Failure::NoHost(_)) => Vec::new(),
+            Err(failure) => return Err(failure),
+        };
+        rows.retain(|row| Some(row.host.as_str()) != not_at);
+        if let Some(row) = rows.iter().find(|row| id_of(&row.uri) == wanted && !row.is_archived) {
+            return Ok((here, id_of(&row.uri).to_owned()));
+        }
+        let lists = hosts::lists(self.data_dir()).await?;
+        let mut away = Vec::new();
+        for HostList { host, sessions, state } in
+            lists.into_iter().filter(|list| Some(list.host.name.as_str()) != not_at)
+        {
+            if let ListState::Away { why, .. } = state {
+                away.push((host.name.clone(), why));
+            }
+            rows.extend(sessions.iter().map(|session| Row::of(&host.name, session)));
+        }
+        let meant = self.without_moved(fitting(&rows, wanted)).await?;
+        match meant.as_slice() {
+            [] => {
+                for (host, why) in away {
+                    anstream::eprintln!("{host} is away, and was not asked: {}", cut(&why, WHY));
+                }
+                Ok((here, wanted.to_owned()))
+            }
+            [row] => Ok((self.at_host(&row.host)?, id_of(&row.uri).to_owned())),
+            // It is for that host to say.
+            [first, rest @ ..] if rest.iter().all(|row| row.host == first.host) => {
+                Ok((self.at_host(&first.host)?, wanted.to_owned()))
+            }
+            several => {
+                let ids = short(&several.iter().map(|row| id_of(&row.uri)).collect::<Vec<_>>());
+                let names = several.iter().zip(ids).map(|(row, id)| format!("{}/{id}", row.host));
+                let names = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+                let said: String = wanted.chars().take(80).collect();
+                Err(Failure::NotFound(format!("{said:?} may mean sessions of several hosts: say one of {names}")))
+            }
+        }
+    }
+
+    /// Leaves out sessions that went to another host, where others are left.
+    async fn without_moved<'a>(&self, rows: Vec<&'a Row>) -> Result<Vec<&'a Row>, Failure> {
+        if rows.len() < 2 {
+            return Ok(rows);
+        }
+        let mut left = Vec::new();
+        for row in &rows {
+            let is_moved = match row.is_archived {
+                // One that cannot be asked may be the one.
+                true => self.at_host(&row.host)?.is_moved(&row.uri).await.unwrap_or(false),
+                false => false,
+            };
+            if !is_moved {
+                left.push(*row);
+            }
+        }
+        Ok(if left.is_empty() { rows } else { left })
+    }
+
+    async fn is_moved(&self, uri: &str) -> Result<bool, Failure> {
+        let client = self.ahp(None).await?;
+        let moved = moved_to(&client, uri).await?;
+        client.close().await;
+        Ok(moved.is_some())
+    }
+
+    /// The sessions of the host itself.
+    async fn rows(&self) -> Result<Vec<Row>, Failure> {
+        let client = self.ahp(None).await?;
+        client.sessions().refresh().await?;
+        let rows = client.sessions().read(|list| list.iter().map(|row| Row::of(self.host_name(), row)).collect());
+        client.close().await;
+        Ok(rows)
     }
 
     /// The same for commands that wait for a model: others take so long a silence for a failure.
@@ -83,6 +246,12 @@ impl Reach {
         let connect = async |endpoint: &Endpoint| {
             Ok::<_, anyhow::Error>(Client::connect(endpoint.for_client()?, dialect.clone(), options.clone()).await?)
         };
+        if let At::Known(host) = &self.at {
+            let connected = Client::connect(host.endpoint()?, dialect, options).await;
+            return connected.map_err(|error| {
+                Failure::NoHost(format!("{} is away: {}", host.name, cut(&format!("{:#}", anyhow!(error)), WHY)))
+            });
+        }
         match connect(&self.host().await?).await {
             Ok(client) => Ok(client),
             // A host may end in the very moment in which it was found, since nobody had used it. The next one stays.
@@ -109,6 +278,42 @@ impl Reach {
     fn options(&self, log: Option<FrameLog>) -> Options {
         Options { reconnect: RECONNECT, limits: self.limits, log, ..Options::default() }
     }
+}
+
+/// A session of a host.
+#[derive(Debug)]
+struct Row {
+    host: String,
+    uri: String,
+    is_archived: bool,
+}
+
+impl Row {
+    fn of(host: &str, session: &SessionSummary) -> Self {
+        let is_archived = session.status & status::IS_ARCHIVED != 0;
+        Self { host: host.to_owned(), uri: session.resource.clone(), is_archived }
+    }
+}
+
+/// The sessions that somebody may mean. A whole id comes before the beginning of one.
+fn fitting<'a>(rows: &'a [Row], wanted: &str) -> Vec<&'a Row> {
+    let (id, may_begin) = named(wanted);
+    let whole: Vec<&Row> = rows.iter().filter(|row| row.uri == wanted || id_of(&row.uri) == id).collect();
+    match whole.is_empty() && may_begin && !id.is_empty() {
+        true => rows.iter().filter(|row| id_of(&row.uri).starts_with(id)).collect(),
+        false => whole,
+    }
+}
+
+/// Where a session went, if it is another host's now.
+pub(crate) async fn moved_to(client: &Client<Ahp>, uri: &str) -> Result<Option<Whereabouts>, Failure> {
+    let session = client.subscribe(uri).await?;
+    Ok(session.read(|state| whereabouts(state.session()?)))
+}
+
+/// The same of a session that is looked at already.
+pub(crate) fn whereabouts(session: &SessionState) -> Option<Whereabouts> {
+    Whereabouts::deserialize(session.meta.as_ref()?.get("movedTo")?).ok()
 }
 
 /// The id in a session's URI.
@@ -141,15 +346,20 @@ async fn why_missing<D: Dialect>(client: &Client<D>, id: &str) -> Option<String>
     }
 }
 
+/// The id that somebody says, and whether it may be the beginning of one.
+fn named(wanted: &str) -> (&str, bool) {
+    match wanted.split_once(":/") {
+        Some((_, id)) => (id, false),
+        None => (wanted, true),
+    }
+}
+
 /// Which of these URIs of sessions somebody means.
 pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
     if let Some(uri) = all.iter().find(|uri| *uri == wanted) {
         return Ok(uri.clone());
     }
-    let (id, may_begin) = match wanted.split_once(":/") {
-        Some((_, id)) => (id, false),
-        None => (wanted, true),
-    };
+    let (id, may_begin) = named(wanted);
     if let Some(uri) = all.iter().find(|uri| id_of(uri) == id) {
         return Ok(uri.clone());
     }
@@ -162,7 +372,7 @@ pub(crate) fn choose(all: &[String], wanted: &str) -> Result<String, String> {
         [] => Err(format!("there is no session {wanted:?}: `grove ls --all` lists them")),
         several => {
             let ids: Vec<&str> = several.iter().map(|uri| id_of(uri)).collect();
-            let ids = crate::show::table::short(&ids).join(", ");
+            let ids = short(&ids).join(", ");
             Err(format!("{wanted:?} is the beginning of several sessions ({ids}): say more of it"))
         }
     }
@@ -197,6 +407,21 @@ mod tests {
         for unknown in ["", "q", "scripted:/abc", "abc11"] {
             assert!(chosen(unknown).unwrap_err().contains("no session"), "{unknown}");
         }
+    }
+
+    #[test]
+    fn over_several_hosts_a_whole_id_comes_before_the_beginning_of_one() {
+        let row = |host: &str, uri: &str| Row { host: host.to_owned(), uri: uri.to_owned(), is_archived: false };
+        let rows = [row("local", "a:/ab1"), row("lab", "a:/ab2"), row("box", "b:/ab"), row("lab", "b:/x")];
+        let found = |wanted: &str| {
+            let fitting = fitting(&rows, wanted);
+            fitting.iter().map(|row| format!("{}/{}", row.host, id_of(&row.uri))).collect::<Vec<_>>()
+        };
+        assert_eq!(found("ab"), ["box/ab"]);
+        assert_eq!(found("a"), ["local/ab1", "lab/ab2", "box/ab"]);
+        assert_eq!(found("other:/ab2"), ["lab/ab2"]);
+        assert_eq!(found("other:/a"), Vec::<String>::new());
+        assert_eq!(found(""), Vec::<String>::new());
     }
 
     #[test]

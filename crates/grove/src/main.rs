@@ -24,6 +24,7 @@ mod hooks;
 mod hosts;
 mod listening;
 mod page;
+mod sessions;
 mod settings;
 mod show;
 mod stores;
@@ -78,6 +79,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Branch(args) => commands::tree::branch(&common, &args),
         Command::Fork(args) => commands::tree::fork(&common, &args),
         Command::Migrate(args) => commands::tree::migrate(&common, &args),
+        Command::Move(args) => commands::moving::run(&common, &args),
         Command::Merge(args) => commands::tree::merge(&common, &args),
         Command::Compact(args) => commands::tree::compact(&common, &args),
         Command::Plan(args) => commands::workspace::plan(&common, &args),

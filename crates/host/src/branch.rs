@@ -10,8 +10,8 @@ use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
 use crate::sequencer::Stopped;
 use crate::session::{
-    Cutting, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError, TreeRequest, WorkspaceAnswer,
-    WorkspaceRequest,
+    Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError,
+    TreeRequest, WorkspaceAnswer, WorkspaceRequest,
 };
 use crate::store::{pastes, paths};
 
@@ -65,6 +65,19 @@ impl Asked {
 pub(crate) struct Migrating {
     session: SessionUri,
     told: oneshot::Receiver<Result<Migrated, MigrateError>>,
+}
+
+/// A session that was asked to go to another host.
+pub(crate) struct HandingOver {
+    pub(crate) session: SessionUri,
+    told: oneshot::Receiver<Result<HandoverAnswer, MigrateError>>,
+}
+
+impl HandingOver {
+    pub(crate) async fn answer(self) -> Result<HandoverAnswer, AskError> {
+        let Self { session, told } = self;
+        Ok(told.await.map_err(|_| AskError::NoSession(session))??)
+    }
 }
 
 impl Migrating {
@@ -145,5 +158,18 @@ impl Host {
         let (done, told) = oneshot::channel();
         session.inbox.send(ToSession::Migrate(to, done)).await.map_err(|_| gone())?;
         Ok(Migrating { session: uri.clone(), told })
+    }
+
+    /// Asks a session what it has, for whoever moves it to another host.
+    pub(crate) async fn ask_to_hand_over(
+        &self,
+        uri: &SessionUri,
+        request: HandoverRequest,
+    ) -> Result<HandingOver, AskError> {
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, told) = oneshot::channel();
+        session.inbox.send(ToSession::HandOver(request, done)).await.map_err(|_| gone())?;
+        Ok(HandingOver { session: uri.clone(), told })
     }
 }

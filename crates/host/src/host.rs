@@ -27,6 +27,7 @@ use crate::sequencer::{
     Unwritten,
 };
 use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces, spills};
+use crate::sessions::SessionsLayer;
 use crate::store::copies::Copies;
 use crate::store::stores::{StoreError, Stores};
 use crate::store::{content, pastes, session_file};
@@ -73,6 +74,8 @@ pub(crate) struct Inner {
     watcher: Mutex<Option<Watcher>>,
     /// What other tools left, where somebody knows.
     history: OnceLock<Arc<dyn History>>,
+    /// The sessions of every source, where somebody knows them.
+    layer: OnceLock<Arc<dyn SessionsLayer>>,
     /// Which folders are trusted, where somebody keeps it.
     trust: OnceLock<Arc<dyn FolderTrust>>,
 }
@@ -193,6 +196,7 @@ impl Host {
             last_connection: AtomicU64::new(0),
             watcher: Mutex::default(),
             history: OnceLock::new(),
+            layer: OnceLock::new(),
             trust: OnceLock::new(),
         }));
         host.agents_changed().await?;
@@ -235,6 +239,17 @@ impl Host {
     /// What other tools left, where somebody knows.
     pub(crate) fn history(&self) -> Option<&Arc<dyn History>> {
         self.0.history.get()
+    }
+
+    /// Lets clients see the sessions of every source in one list. The first who is given stays.
+    pub fn set_sessions_layer(&self, layer: Arc<dyn SessionsLayer>) {
+        if self.0.layer.set(layer).is_err() {
+            tracing::warn!("a host has one list of all sessions: the second one is not used");
+        }
+    }
+
+    pub(crate) fn sessions_layer(&self) -> Option<&Arc<dyn SessionsLayer>> {
+        self.0.layer.get()
     }
 
     /// Lets clients see and say which folders are trusted.

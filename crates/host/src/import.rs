@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grove_core::*;
+use grove_fs::copy::{self, CopyError};
 use grove_fs::names::RelativeName;
 use grove_fs::{Confined, FsError, SessionFs};
 use grove_tree::turns::{self, Limit};
@@ -21,7 +22,7 @@ use grove_work::{FileError, local_path};
 use crate::host::{CreateError, Host};
 use crate::sequencer::{Cold, Published, Stopped, ToSequencer};
 use crate::session::surveyed;
-use crate::store::session_file::{self, Fate};
+use crate::store::session_file::{self, Fate, LoadError};
 use crate::store::stores::StoreError;
 use crate::store::{moving, paths};
 
@@ -41,6 +42,7 @@ pub(crate) struct NewImport {
     pub(crate) working_directory: Option<String>,
     pub(crate) created_at: Option<Timestamp>,
     pub(crate) modified_at: Option<Timestamp>,
+    pub(crate) from: Option<Whereabouts>,
 }
 
 /// A session that is being taken in.
@@ -50,6 +52,8 @@ pub(crate) struct Import {
     title: Option<String>,
     created_at: Timestamp,
     modified_at: Timestamp,
+    /// Where it comes from, where it is another Grove's: then it comes with all that it has.
+    from: Option<Whereabouts>,
     fs: Arc<dyn SessionFs>,
     staged: Confined,
     /// How long each file is so far.
@@ -86,6 +90,12 @@ pub(crate) enum ImportError {
     NoLog,
     #[error("{LOG} cannot be read: {0}")]
     Log(#[from] LogError),
+    #[error("session.json cannot be used: {0}")]
+    SessionFile(#[from] LoadError),
+    #[error("what arrived is not what was sent: move the session again")]
+    NotTheSame,
+    #[error(transparent)]
+    Inventory(#[from] CopyError),
     #[error("the session could not be stored: {0}")]
     Fs(#[from] FsError),
 }
@@ -177,6 +187,7 @@ impl Host {
             title: wanted.title.filter(|title| !title.trim().is_empty()),
             created_at,
             modified_at: wanted.modified_at.unwrap_or(created_at),
+            from: wanted.from,
             staged: Confined::new(fs.as_ref(), &staging)?,
             fs,
             files: HashMap::new(),
@@ -194,7 +205,8 @@ impl Import {
     /// Adds bytes to a file, which begins with its first ones. Gives how long it is then.
     pub(crate) async fn put(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<u64, ImportError> {
         let name = RelativeName::parse(path)?;
-        if !is_of_session(&name) {
+        let fits = if self.from.is_some() { is_of_moved_session(&name) } else { is_of_session(&name) };
+        if !fits {
             return Err(ImportError::NotAFile { path: path.to_owned() });
         }
         let limits = &self.host.0.config.limits;
@@ -240,14 +252,22 @@ impl Import {
     async fn settle(&self) -> Result<Imported, ImportError> {
         let staging = paths::staged(&self.new.id);
         let index = self.check_log(&staging).await?;
-        let session = self.session_of(&staging, &index).await?;
         let (fs, host) = (self.fs.as_ref(), &self.host);
         for name in self.files.keys() {
             self.staged.sync(name).await?;
         }
         // What the journal says of an earlier session of this id is older than this.
         let seq = host.0.sequencer.read(|published: &Published, _| published.seq).await?;
-        let file = session_file::write_staged(fs, &staging, &session, seq, Fate::Kept).await?;
+        let file = match &self.from {
+            Some(from) => {
+                self.compare(&staging, &from.stamp).await?;
+                session_file::adopt_staged(fs, &staging, &self.new, seq, from.clone()).await?
+            }
+            None => {
+                let session = self.session_of(&staging, &index).await?;
+                session_file::write_staged(fs, &staging, &session, seq, Fate::Kept).await?
+            }
+        };
         host.make_room(&self.new, fs).await?;
         fs.rename(&staging, &paths::folder(&self.new.id)).await?;
         let cold = Cold { failed: file.failed, session: file.without_turns() };
@@ -256,6 +276,15 @@ impl Import {
         let damage = index.damage().into_iter().take(MOST_DAMAGE);
         let damage = damage.map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();
         Ok(Imported { session: self.new.uri.clone(), entries: index.len(), damage })
+    }
+
+    /// Looks whether what has arrived is all that was sent.
+    async fn compare(&self, staging: &str, stamp: &str) -> Result<(), ImportError> {
+        let staged = copy::Place { store: self.fs.as_ref(), folder: staging, database: None };
+        match copy::inventory(&staged).await?.stamp() == stamp {
+            true => Ok(()),
+            false => Err(ImportError::NotTheSame),
+        }
     }
 
     /// Reads the log, and brings an older one forward.
@@ -315,6 +344,12 @@ fn is_of_session(name: &RelativeName) -> bool {
         ["files" | "research", rest @ ..] => !rest.is_empty(),
         _ => false,
     }
+}
+
+/// Whether a file of another Grove's session belongs into its folder. What a host makes for itself alone does not.
+fn is_of_moved_session(name: &RelativeName) -> bool {
+    let Some(first) = name.parts().next() else { return false };
+    !(first.starts_with('.') || first.starts_with("inuse.") || first == "temp")
 }
 
 #[cfg(test)]

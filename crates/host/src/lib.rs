@@ -56,6 +56,7 @@ mod removal;
 mod sequencer;
 pub mod server;
 mod session;
+pub mod sessions;
 mod store;
 mod trust;
 

@@ -2,12 +2,15 @@
 //!
 //! Each names its session, or one of its chats, by `channel`; version 1 may write `session`. Without a chat the main one
 //! is meant. What a session has beside its conversation is [`workspace`]. [`import`] is about sessions that are
-//! not there yet, and [`history`] about those of other tools: neither names one.
+//! not there yet, [`history`] about those of other tools, and [`sessions`] about those of every source: none names one by
+//! `channel`.
 
+pub mod handover;
 pub mod history;
 pub mod import;
 pub mod lines;
 pub mod removal;
+pub mod sessions;
 pub mod workspace;
 
 use serde::{Deserialize, Serialize};
@@ -31,13 +34,15 @@ pub enum Method {
     Abort,
     Migrate,
     Workspace(workspace::Method),
+    Handover(handover::Method),
     Import(import::Method),
     Removal(removal::Method),
     History(history::Method),
+    Sessions(sessions::Method),
 }
 
 impl Method {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 56] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -58,6 +63,9 @@ impl Method {
         Self::Workspace(workspace::Method::Checkpoints),
         Self::Workspace(workspace::Method::Checkpoint),
         Self::Workspace(workspace::Method::Todos),
+        Self::Handover(handover::Method::Files),
+        Self::Handover(handover::Method::Read),
+        Self::Handover(handover::Method::Leave),
         Self::Import(import::Method::Begin),
         Self::Import(import::Method::Put),
         Self::Import(import::Method::Commit),
@@ -66,6 +74,31 @@ impl Method {
         Self::Removal(removal::Method::Erase),
         Self::History(history::Method::List),
         Self::History(history::Method::Scan),
+        Self::Sessions(sessions::Method::List),
+        Self::Sessions(sessions::Method::Subscribe),
+        Self::Sessions(sessions::Method::Unsubscribe),
+        Self::Sessions(sessions::Method::Providers),
+        Self::Sessions(sessions::Method::Types),
+        Self::Sessions(sessions::Method::TypesForFolder),
+        Self::Sessions(sessions::Method::Open),
+        Self::Sessions(sessions::Method::OpenChat),
+        Self::Sessions(sessions::Method::OpenNewSessionView),
+        Self::Sessions(sessions::Method::Create),
+        Self::Sessions(sessions::Method::SetSessionType),
+        Self::Sessions(sessions::Method::UnsetNewSession),
+        Self::Sessions(sessions::Method::SendAndCreateChat),
+        Self::Sessions(sessions::Method::SendRequest),
+        Self::Sessions(sessions::Method::SetModel),
+        Self::Sessions(sessions::Method::RenameChat),
+        Self::Sessions(sessions::Method::Archive),
+        Self::Sessions(sessions::Method::Unarchive),
+        Self::Sessions(sessions::Method::Delete),
+        Self::Sessions(sessions::Method::DeleteChat),
+        Self::Sessions(sessions::Method::SetRead),
+        Self::Sessions(sessions::Method::SetActiveProvider),
+        Self::Sessions(sessions::Method::BrowseActions),
+        Self::Sessions(sessions::Method::Browse),
+        Self::Sessions(sessions::Method::AnswerTrust),
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -81,9 +114,11 @@ impl Method {
             Method::Abort => "x-grove/abort",
             Method::Migrate => "x-grove/migrate",
             Method::Workspace(method) => method.as_str(),
+            Method::Handover(method) => method.as_str(),
             Method::Import(method) => method.as_str(),
             Method::Removal(method) => method.as_str(),
             Method::History(method) => method.as_str(),
+            Method::Sessions(method) => method.as_str(),
         }
     }
 

@@ -566,12 +566,18 @@ fn details(dice: &mut Dice) -> Details {
         permissions: dice.maybe(permissions),
         warnings: (0..dice.below(3)).map(|_| dice.text()).collect(),
         unsaved: dice.maybe(Dice::text),
+        moved_to: dice.maybe(whereabouts),
+        moved_from: dice.maybe(whereabouts),
         workspace: dice.maybe(|dice| WorkspaceDetails {
             plan: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             files: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             checkpoints: dice.below(3) as u32,
         }),
     }
+}
+
+fn whereabouts(dice: &mut Dice) -> Whereabouts {
+    Whereabouts { host: dice.text(), session: dice.text(), stamp: dice.text() }
 }
 
 fn permissions(dice: &mut Dice) -> Permissions {

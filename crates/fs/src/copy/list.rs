@@ -113,7 +113,7 @@ fn belongs(path: &str, from: &Place<'_>, purpose: &Purpose) -> bool {
 }
 
 /// What is made anew of a log, or was cut off it.
-fn is_side_file(path: &str) -> bool {
+pub(super) fn is_side_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == "events.idx" || name.ends_with(".torn")
 }

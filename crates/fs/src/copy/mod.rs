@@ -12,6 +12,7 @@
 //! came after it stays behind.
 
 mod compare;
+mod inventory;
 mod lines;
 mod list;
 mod note;
@@ -25,6 +26,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 pub use compare::{Comparison, Difference, compare};
+pub use inventory::{Held, Inventory, inventory};
 pub use lines::{Extent, LONGEST_LINE, Line, LineFate, Lines, Unchanged};
 use list::{Item, Listed, Treatment};
 use note::Note;

@@ -10,8 +10,12 @@ use super::ConnectArgs;
 pub(super) const LS_HELP: &str = "\
 Examples:
   grove ls
+  grove ls --host dev-box
   grove ls --all --repo acme/site --since 7d
   grove ls --all --source copilot-cli --json
+
+Where other hosts are known (`grove hosts`), their sessions are in the list, too. One that does not answer in two seconds is named,
+and what it had when it last did is shown as cached. With --json each session has `host`.
 
 With --all, sessions that other tools left on this machine are listed behind Grove's own. With --json each has `source` and
 `sourceId`, the id that the tool itself uses.";

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use grove_client::{Fingerprint, HostAddress};
 
+use super::ConnectArgs;
+
 pub(super) const HOSTS_HELP: &str = "\
 Examples:
   grove hosts add dev-box ssh://me@dev-box
@@ -21,6 +23,40 @@ Examples:
 ssh:// runs the system's ssh, with your keys and your configuration, and `grove serve --stdio` at the other end; whoever may
 log in may use the host. ws:// and wss:// need the host's token (`token` in its data folder): it is read from --token-file,
 or from stdin. It is never given on the command line, where others on this machine could see it.";
+
+pub(super) const MOVE_HELP: &str = "\
+Examples:
+  grove move 1f0c dev-box
+  grove move dev-box/1f0c local
+  grove move 1f0c lab --agent claude --cwd /srv/project
+
+Everything goes: what was said, on all branches and in all chats, plan, files, checkpoints, research and the todo list. The other
+host compares what arrived before it is a session there, and only then the old one is archived, with a pointer to the new one. Run
+it again where it was cut off: it finishes, or says what is there. `local` is the host of this data folder. What lies in the folder
+that the agent works in does not go: --cwd names one over there. To have a session lie in another store of the same host, use
+`grove migrate`.
+
+Exit codes: 8 there is no such session or host; see `grove --help` for the others.";
+
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    pub(crate) session: String,
+    /// The host that it goes to, as `grove hosts` lists them, or `local`
+    #[arg(value_name = "HOST")]
+    pub(crate) to: String,
+    /// The agent that goes on with it there [default: the one of the same name]
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// The folder that the agent works in there [default: the same]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Print one JSON object: {"session":…,"host":…,"from":…,"files":…,"bytes":…}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct HostsArgs {

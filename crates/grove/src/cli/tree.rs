@@ -137,7 +137,7 @@ pub(crate) struct TreeOfArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// What is shown
     #[arg(long, value_enum, default_value = "default", value_name = "WHAT")]
@@ -154,7 +154,7 @@ pub(crate) struct TreeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GotoArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The entry's id, the beginning of it, or its label; `root` is before the first one
     #[arg(value_name = "ENTRY|root")]
@@ -180,7 +180,7 @@ pub(crate) struct GotoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The entry's id, the beginning of it, or its label
     pub(crate) entry: String,
@@ -195,7 +195,7 @@ pub(crate) struct LabelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BranchArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The message's id, the beginning of it, or its label
     pub(crate) entry: String,
@@ -208,7 +208,7 @@ pub(crate) struct BranchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// What the new one is called [default: as the old one, with "(fork)" behind it]
     #[arg(long, value_name = "TITLE")]
@@ -225,7 +225,7 @@ pub(crate) struct ForkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The store that it is to lie in
     #[arg(long, value_name = "STORE")]
@@ -239,7 +239,7 @@ pub(crate) struct MigrateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The end of the other branch: its id, the beginning of it, or its label
     pub(crate) entry: String,
@@ -255,7 +255,7 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompactArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// What the summary should look at
     #[arg(long, value_name = "TEXT")]

@@ -46,7 +46,7 @@ Exit codes: 8 there is no such session or checkpoint; see `grove --help` for the
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// Open the plan in an editor
     #[arg(long, conflicts_with_all = ["set", "delete"])]
@@ -66,7 +66,7 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// The files of its research, instead of the others
     #[arg(long, global = true)]
@@ -105,7 +105,7 @@ pub(crate) enum FilesAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointsArgs {
-    /// The session's id, the beginning of it, or its URI
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
     pub(crate) session: String,
     /// Print the summary of this one
     pub(crate) number: Option<u32>,

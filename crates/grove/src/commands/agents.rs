@@ -73,7 +73,7 @@ async fn at_host(common: &Common, protocol: Protocol, settings: &Settings) -> Re
     if find_host(&settings.data_dir.value).await?.is_none() {
         return Ok(None);
     }
-    let reach = Reach::new(common, &ConnectArgs { no_start: true, protocol })?;
+    let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol })?;
     // Both protocols write an agent alike.
     let agents = match protocol {
         Protocol::Ahp => match reach.ahp(None).await {

@@ -84,7 +84,7 @@ fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId,
         if !matches!(find_host(&settings.data_dir.value).await, Ok(Some(_))) {
             return None;
         }
-        let reach = Reach::new(common, &ConnectArgs { no_start: true, protocol: Protocol::Ahp }).ok()?;
+        let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp }).ok()?;
         let client = reach.ahp(None).await.ok()?;
         Some(find_session(&client, wanted).await)
     });

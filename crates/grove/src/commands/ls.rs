@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{Failure, errand, history, say};
 use crate::cli::{Common, LsArgs, Protocol};
 use crate::connect::{Reach, id_of};
+use crate::hosts::{self, HostList, ListState};
 use crate::show::style::{bold, dim, green, red, yellow};
 use crate::show::table::{age, cut, lines, short};
 use crate::talk::tree::AnyClient;
@@ -22,6 +23,8 @@ use crate::talk::tree::AnyClient;
 const OWN: &str = "grove";
 /// How much of a title is shown.
 const TITLE: usize = 48;
+/// How much is shown of why a host cannot be reached.
+const WHY: usize = 300;
 
 pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
@@ -33,33 +36,109 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             }
             return show_disposed(&sessions);
         }
-        match args.connect.protocol {
-            Protocol::Ahp => {
-                let client = reach.ahp(None).await?;
-                let mut sessions = fetch(&client).await?;
-                sessions.retain(|session| args.all || session.status & status::IS_ARCHIVED == 0);
-                sessions.retain(|session| {
-                    let folder = session.working_directories.iter().flatten().next();
-                    is_wanted(args, time::parse(&session.modified_at).map_or(0, |at| at.0), folder)
-                });
-                let others = others(AnyClient::Ahp(client), args).await?;
-                if args.json {
-                    return Ok(say(together(&sessions, &others, args, |session| &session.resource)?)?);
-                }
-                show(&sessions.iter().map(row).chain(others.iter().map(row_of_other)).collect::<Vec<_>>(), args)
+        let (own, far) = tokio::join!(own(&reach, args), far(&reach));
+        let far = far?;
+        let mut listed = match own {
+            // The others are there all the same.
+            Err(Failure::NoHost(why)) if !far.is_empty() => {
+                anstream::eprintln!("{}: {why}", hosts::LOCAL);
+                Own::default()
             }
-            Protocol::V1 => {
-                let client = reach.v1(None).await?;
-                let mut sessions = fetch(&client).await?;
-                sessions.retain(|it| is_wanted(args, it.modified_at, it.working_directory.as_ref()));
-                let others = others(AnyClient::V1(client), args).await?;
-                if args.json {
-                    return Ok(say(together(&sessions, &others, args, |session| &session.resource)?)?);
-                }
-                show(&sessions.iter().map(row_of_v1).chain(others.iter().map(row_of_other)).collect::<Vec<_>>(), args)
+            own => own?,
+        };
+        let mut away = Vec::new();
+        for HostList { host, sessions, state } in &far {
+            let is_cached = matches!(state, ListState::Away { .. });
+            if let ListState::Away { why, seen_at } = state {
+                away.push(Away { host: host.name.clone(), error: cut(why, WHY), seen_at: *seen_at });
+            }
+            let wanted = sessions.iter().filter(|session| is_listed(session, args, Reached::Far));
+            for session in wanted {
+                listed.sessions.push(Row { is_cached, ..row(session, &host.name, args)? });
             }
         }
+        if !far.is_empty() {
+            listed.sessions.sort_by_key(|row| std::cmp::Reverse(row.modified));
+        }
+        listed.sessions.extend(listed.others);
+        if args.json {
+            let sessions: Vec<Value> = listed.sessions.into_iter().map(Row::json).collect();
+            let mut said = json!({ "sessions": sessions });
+            if !away.is_empty() {
+                said["away"] = serde_json::to_value(&away)?;
+            }
+            return Ok(say(said)?);
+        }
+        show(&listed.sessions, args, if far.is_empty() { Hosts::One } else { Hosts::Several })?;
+        for Away { host, error, seen_at } in &away {
+            let seen = seen_at.map_or_else(String::new, |at| format!("; what it had {} ago is shown", age(at)));
+            anstream::eprintln!("{host} is away ({error}){seen}");
+        }
+        Ok(())
     })
+}
+
+/// A host that did not answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Away {
+    host: String,
+    error: String,
+    /// When it did, where its sessions of then are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_at: Option<u64>,
+}
+
+/// What the host has that is asked first.
+#[derive(Default)]
+struct Own {
+    sessions: Vec<Row>,
+    /// Those of other tools.
+    others: Vec<Row>,
+}
+
+async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
+    let reached = if reach.is_far() { Reached::Far } else { Reached::Here };
+    let host = reach.host_name();
+    let (sessions, client) = match args.connect.protocol {
+        Protocol::Ahp => {
+            let client = reach.ahp(None).await?;
+            let sessions = fetch(&client).await?;
+            let wanted = sessions.iter().filter(|session| is_listed(session, args, reached));
+            (wanted.map(|session| row(session, host, args)).collect::<Result<_, _>>()?, AnyClient::Ahp(client))
+        }
+        Protocol::V1 => {
+            let client = reach.v1(None).await?;
+            let sessions = fetch(&client).await?;
+            let wanted =
+                sessions.iter().filter(|it| is_wanted(args, it.modified_at, it.working_directory.as_ref(), reached));
+            (wanted.map(|session| row_of_v1(session, host, args)).collect::<Result<_, _>>()?, AnyClient::V1(client))
+        }
+    };
+    let others = others(client, args).await?;
+    let others = others.iter().map(|other| row_of_other(other, host)).collect::<Result<_, _>>()?;
+    Ok(Own { sessions, others })
+}
+
+/// What the other hosts have, unless one was named.
+async fn far(reach: &Reach) -> Result<Vec<HostList>, Failure> {
+    match reach.is_narrowed() {
+        true => Ok(Vec::new()),
+        false => Ok(hosts::lists(reach.data_dir()).await?),
+    }
+}
+
+/// Whether a host is on this machine, as far as is known: only then its folders can be looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    Here,
+    Far,
+}
+
+fn is_listed(session: &SessionSummary, args: &LsArgs, reached: Reached) -> bool {
+    let folder = session.working_directories.iter().flatten().next();
+    let modified = time::parse(&session.modified_at).map_or(0, |at| at.0);
+    (args.all || session.status & status::IS_ARCHIVED == 0) && is_wanted(args, modified, folder, reached)
 }
 
 /// What other tools left, where that is asked for.
@@ -82,10 +161,11 @@ fn since(args: &LsArgs) -> Option<u64> {
 }
 
 /// Whether one of the host's own sessions is to be listed.
-fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>) -> bool {
+fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>, reached: Reached) -> bool {
     let is_of = |repository: &String| {
         let folder = folder.and_then(|folder| local_path(folder).ok());
-        let name = folder.as_deref().and_then(Repository::of).and_then(|repository| repository.name());
+        let looked_at = folder.as_deref().filter(|_| reached == Reached::Here);
+        let name = looked_at.and_then(Repository::of).and_then(|repository| repository.name());
         let is_named = name.is_some_and(|name| {
             let (name, wanted) = (name.to_lowercase(), repository.to_lowercase());
             name == wanted || name.ends_with(&format!("/{wanted}"))
@@ -95,28 +175,6 @@ fn is_wanted(args: &LsArgs, modified: u64, folder: Option<&String>) -> bool {
     args.source.as_deref().is_none_or(|source| source == OWN)
         && since(args).is_none_or(|since| modified >= since)
         && args.repo.as_ref().is_none_or(is_of)
-}
-
-/// All of them as JSON. With `--all` each says whose it is.
-fn together<S: Serialize>(
-    own: &[S],
-    others: &[Other],
-    args: &LsArgs,
-    resource: impl Fn(&S) -> &str,
-) -> Result<Value, Failure> {
-    let mut sessions = Vec::with_capacity(own.len() + others.len());
-    for session in own {
-        let mut json = serde_json::to_value(session)?;
-        if let (true, Some(members)) = (args.all, json.as_object_mut()) {
-            members.insert("source".to_owned(), OWN.into());
-            members.insert("sourceId".to_owned(), id_of(resource(session)).into());
-        }
-        sessions.push(json);
-    }
-    for other in others {
-        sessions.push(serde_json::to_value(other)?);
-    }
-    Ok(json!({ "sessions": sessions }))
 }
 
 /// The list, in the host's order.
@@ -151,12 +209,40 @@ fn show_disposed(sessions: &[DisposedSession]) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Row<'a> {
-    id: &'a str,
+/// A session, as a line and for programs.
+struct Row {
+    host: String,
+    id: String,
     does: Does,
-    title: &'a str,
-    agent: &'a str,
+    title: String,
+    agent: String,
     modified: u64,
+    /// Whether its host is away, and this is what it was.
+    is_cached: bool,
+    json: Value,
+}
+
+impl Row {
+    fn json(self) -> Value {
+        let mut json = self.json;
+        if let Some(members) = json.as_object_mut() {
+            members.insert("host".to_owned(), self.host.into());
+            if self.is_cached {
+                members.insert("cached".to_owned(), true.into());
+            }
+        }
+        json
+    }
+}
+
+/// One of the host's own for programs. With `--all` each says whose it is.
+fn own_json(session: &impl Serialize, resource: &str, args: &LsArgs) -> serde_json::Result<Value> {
+    let mut json = serde_json::to_value(session)?;
+    if let (true, Some(members)) = (args.all, json.as_object_mut()) {
+        members.insert("source".to_owned(), OWN.into());
+        members.insert("sourceId".to_owned(), id_of(resource).into());
+    }
+    Ok(json)
 }
 
 /// What a session does, in a word.
@@ -194,54 +280,79 @@ fn does(bits: u32) -> Does {
     }
 }
 
-fn row(session: &SessionSummary) -> Row<'_> {
-    Row {
-        id: id_of(&session.resource),
+fn row(session: &SessionSummary, host: &str, args: &LsArgs) -> Result<Row, Failure> {
+    Ok(Row {
+        host: host.to_owned(),
+        id: id_of(&session.resource).to_owned(),
         does: does(session.status),
-        title: &session.title,
-        agent: &session.provider,
+        title: session.title.clone(),
+        agent: session.provider.clone(),
         modified: time::parse(&session.modified_at).map_or(0, |at| at.0),
-    }
+        is_cached: false,
+        json: own_json(session, &session.resource, args)?,
+    })
 }
 
-fn row_of_v1(session: &v1::SessionSummary) -> Row<'_> {
-    Row {
-        id: id_of(&session.resource),
+fn row_of_v1(session: &v1::SessionSummary, host: &str, args: &LsArgs) -> Result<Row, Failure> {
+    Ok(Row {
+        host: host.to_owned(),
+        id: id_of(&session.resource).to_owned(),
         does: match session.status {
             v1::SessionStatus::Idle => Does::Idle,
             v1::SessionStatus::InProgress => Does::Working,
             v1::SessionStatus::Error => Does::Failed,
         },
-        title: &session.title,
-        agent: &session.provider,
+        title: session.title.clone(),
+        agent: session.provider.clone(),
         modified: session.modified_at,
-    }
+        is_cached: false,
+        json: own_json(session, &session.resource, args)?,
+    })
 }
 
-fn row_of_other(session: &Other) -> Row<'_> {
-    Row {
-        id: id_of(&session.resource),
+fn row_of_other(session: &Other, host: &str) -> Result<Row, Failure> {
+    Ok(Row {
+        host: host.to_owned(),
+        id: id_of(&session.resource).to_owned(),
         does: Does::Elsewhere,
-        title: &session.title,
-        agent: &session.about.source,
+        title: session.title.clone(),
+        agent: session.about.source.clone(),
         modified: session.modified_at,
-    }
+        is_cached: false,
+        json: serde_json::to_value(session)?,
+    })
 }
 
-fn show(rows: &[Row<'_>], args: &LsArgs) -> Result<(), Failure> {
+/// Whether sessions are of one host, or each must say of which.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hosts {
+    One,
+    Several,
+}
+
+fn show(rows: &[Row], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
     if rows.is_empty() {
         let hidden = if args.all { "" } else { " (--all shows archived ones, too, and those of other tools)" };
         anstream::eprintln!("no sessions{hidden}: `grove run PROMPT` starts one");
         return Ok(());
     }
-    let ids = short(&rows.iter().map(|row| row.id).collect::<Vec<_>>());
-    let head = ["ID", "STATUS", "TITLE", "AGENT", "AGE"].map(str::to_owned).to_vec();
+    let ids = short(&rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>());
+    let mut head = ["ID", "STATUS", "TITLE", "AGENT", "AGE"].map(str::to_owned).to_vec();
+    if hosts == Hosts::Several {
+        head.insert(1, "HOST".to_owned());
+    }
     let cells = rows.iter().zip(ids).map(|(row, id)| {
-        vec![id, row.does.word().to_owned(), cut(row.title, TITLE), cut(row.agent, TITLE), age(row.modified)]
+        let does = if row.is_cached { format!("{} (cached)", row.does.word()) } else { row.does.word().to_owned() };
+        let mut cells = vec![id, does, cut(&row.title, TITLE), cut(&row.agent, TITLE), age(row.modified)];
+        if hosts == Hosts::Several {
+            cells.insert(1, row.host.clone());
+        }
+        cells
     });
     let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
     for (at, line) in table.iter().enumerate() {
-        match at.checked_sub(1).and_then(|at| rows.get(at)).map(|row| row.does) {
+        let row = at.checked_sub(1).and_then(|at| rows.get(at));
+        match row.map(|row| if row.is_cached { Does::Elsewhere } else { row.does }) {
             None => say(bold(line))?,
             Some(Does::Idle) => say(line)?,
             Some(Does::Working) => say(green(line))?,

@@ -57,9 +57,18 @@ pub(crate) async fn find(reach: &Reach, wanted: &str, protocol: Protocol) -> Res
         let none = || Failure::NotFound(format!("{source} has no session {id:?} on this machine"));
         return Ok(Meant::Elsewhere(Box::new(elsewhere(reach, Some(source), id)?.ok_or_else(none)?)));
     }
-    let failure = match Tree::of_session(reach, wanted, protocol).await {
+    let (at, named) = match reach.at_session(wanted).await {
+        Ok((at, named)) => (at, named),
+        // Other tools' sessions can be looked at without a host.
+        Err(Failure::NoHost(_)) => (reach.clone(), wanted.to_owned()),
+        Err(failure) => return Err(failure),
+    };
+    if at.is_far() {
+        return Ok(Meant::OfHost(Tree::of_session(&at, &named, protocol).await?));
+    }
+    let failure = match Tree::of_session(&at, &named, protocol).await {
         Ok(session) => return Ok(Meant::OfHost(session)),
-        Err(Failure::NotFound(why)) if begins_one(reach, wanted, protocol).await? => {
+        Err(Failure::NotFound(why)) if begins_one(&at, &named, protocol).await? => {
             return Err(Failure::NotFound(why));
         }
         Err(failure @ (Failure::NotFound(_) | Failure::NoHost(_))) => failure,

@@ -18,6 +18,7 @@ pub(crate) mod inspect;
 pub(crate) mod logs;
 pub(crate) mod ls;
 pub(crate) mod meant;
+pub(crate) mod moving;
 pub(crate) mod open;
 pub(crate) mod rm;
 pub(crate) mod run;

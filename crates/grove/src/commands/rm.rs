@@ -1,6 +1,7 @@
 //! `grove rm`
 
 use std::io::{BufRead, IsTerminal, stdin};
+use std::rc::Rc;
 
 use anyhow::anyhow;
 use grove_wire::x_grove::Method;
@@ -16,8 +17,7 @@ use crate::talk::tree::AnyClient;
 pub(crate) fn run(common: &Common, args: &RmArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
     errand()?.block_on(async {
-        let client = AnyClient::connect(&reach, args.connect.protocol).await?;
-        for Meant { uri, .. } in chosen(&client, args).await? {
+        for Meant { client, uri, .. } in chosen(&reach, args).await? {
             let erase = EraseParams { session: uri.clone() };
             let EraseResult { erased } = client.ask(Method::Removal(removal::Method::Erase), &erase).await?;
             if !erased {
@@ -36,34 +36,43 @@ fn removed(uri: &str, args: &RmArgs) -> Result<(), Failure> {
     }
 }
 
-/// A session that is meant.
-#[derive(PartialEq, Eq)]
+/// A session that is meant, and the way to its host.
 struct Meant {
+    host: String,
+    client: Rc<AnyClient>,
     uri: String,
     title: String,
 }
 
 /// The sessions that are meant, once the person has said that they mean it. All are found before any is removed. Disposed ones
 /// may be meant, too.
-async fn chosen(client: &AnyClient, args: &RmArgs) -> Result<Vec<Meant>, Failure> {
+async fn chosen(reach: &Reach, args: &RmArgs) -> Result<Vec<Meant>, Failure> {
     let mut sessions: Vec<Meant> = Vec::new();
     for wanted in &args.sessions {
-        let found = match client {
-            AnyClient::Ahp(client) => find_session(client, wanted).await.map(|uri| {
+        let (at, wanted) = reach.at_session(wanted).await?;
+        // One connection to a host is enough.
+        let known = sessions.iter().find(|meant| meant.host == at.host_name()).map(|meant| meant.client.clone());
+        let client = match known {
+            Some(client) => client,
+            None => Rc::new(AnyClient::connect(&at, args.connect.protocol).await?),
+        };
+        let found = match &*client {
+            AnyClient::Ahp(client) => find_session(client, &wanted).await.map(|uri| {
                 let title = client.sessions().read(|list| list.get(&uri).map(|row| row.title.clone()));
-                Meant { uri, title: title.unwrap_or_default() }
+                (uri, title.unwrap_or_default())
             }),
-            AnyClient::V1(client) => find_session(client, wanted).await.map(|uri| {
+            AnyClient::V1(client) => find_session(client, &wanted).await.map(|uri| {
                 let title = client.sessions().read(|list| list.get(&uri).map(|row| row.title.clone()));
-                Meant { uri, title: title.unwrap_or_default() }
+                (uri, title.unwrap_or_default())
             }),
         };
-        let meant = match found {
-            Err(Failure::NotFound(reason)) => disposed(client, wanted).await?.ok_or(Failure::NotFound(reason))?,
+        let (uri, title) = match found {
+            Err(Failure::NotFound(reason)) => disposed(&client, &wanted).await?.ok_or(Failure::NotFound(reason))?,
             found => found?,
         };
-        if !sessions.contains(&meant) {
-            sessions.push(meant);
+        let host = at.host_name().to_owned();
+        if !sessions.iter().any(|meant| meant.host == host && meant.uri == uri) {
+            sessions.push(Meant { host, client, uri, title });
         }
     }
     if args.yes {
@@ -72,7 +81,7 @@ async fn chosen(client: &AnyClient, args: &RmArgs) -> Result<Vec<Meant>, Failure
     if !stdin().is_terminal() {
         return Err(anyhow!("nobody can be asked whether to remove them: say --yes").into());
     }
-    for Meant { uri, title } in &sessions {
+    for Meant { uri, title, .. } in &sessions {
         anstream::eprintln!("  {}  {}", id_of(uri), harmless(title));
     }
     anstream::eprint!("remove for good, with everything that was said? [y/n] ");
@@ -85,10 +94,10 @@ async fn chosen(client: &AnyClient, args: &RmArgs) -> Result<Vec<Meant>, Failure
 }
 
 /// A session that was disposed, if one is meant.
-async fn disposed(client: &AnyClient, wanted: &str) -> Result<Option<Meant>, Failure> {
+async fn disposed(client: &AnyClient, wanted: &str) -> Result<Option<(String, String)>, Failure> {
     let disposed = ls::fetch_disposed(client).await?;
     let uris: Vec<String> = disposed.iter().map(|session| session.session.clone()).collect();
     let uri = choose(&uris, wanted).ok();
     let meant = disposed.into_iter().find(|session| Some(&session.session) == uri.as_ref());
-    Ok(meant.map(|session| Meant { uri: session.session, title: session.title }))
+    Ok(meant.map(|session| (session.session, session.title)))
 }

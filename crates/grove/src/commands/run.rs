@@ -17,10 +17,10 @@ use crate::talk::{self, Beginning, Deed, Talk};
 
 pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
     let text = prompt(&args.prompt)?;
-    let folder = folder(args.cwd.as_deref())?;
     let reach = Reach::new(common, &args.connect)?;
+    let folder = if reach.is_far() { far_folder(args.cwd.as_deref())? } else { Some(folder(args.cwd.as_deref())?) };
     errand()?.block_on(async {
-        let (mut talk, envelopes) = begin(&reach, args, &folder).await?;
+        let (mut talk, envelopes) = begin(&reach, args, folder.as_deref()).await?;
         ready(&mut talk).await?;
         if !args.json {
             anstream::eprintln!("{}", dim(format!("session {}", id_of(talk.uri()))));
@@ -32,8 +32,8 @@ pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Makes a session.
-async fn begin(reach: &Reach, args: &RunArgs, folder: &Path) -> Result<(AnyTalk, Arriving), Failure> {
-    let (output_wanted, folder) = (Output::json(args.json), grove_work::file_uri(folder));
+async fn begin(reach: &Reach, args: &RunArgs, folder: Option<&Path>) -> Result<(AnyTalk, Arriving), Failure> {
+    let (output_wanted, folder) = (Output::json(args.json), folder.map(grove_work::file_uri));
     match args.connect.protocol {
         Protocol::Ahp => {
             let (log, arriving) = output(output_wanted, Envelopes::Ahp);
@@ -45,7 +45,7 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: &Path) -> Result<(AnyTalk,
             let uri = new_session(args.agent.as_deref(), &agents)?;
             let create = ahp::CreateSessionParams {
                 channel: uri.clone(),
-                working_directories: Some(vec![folder]),
+                working_directories: folder.map(|folder| vec![folder]),
                 config: args.store.as_deref().map(in_store),
                 ..ahp::CreateSessionParams::default()
             };
@@ -67,7 +67,7 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: &Path) -> Result<(AnyTalk,
                 session: uri.clone(),
                 provider: None,
                 model: None,
-                working_directory: Some(folder),
+                working_directory: folder,
             };
             client.request(create).await?;
             Ok((AnyTalk::V1(talk::v1::Conversation::join(&client, &uri).await?), arriving))
@@ -88,6 +88,16 @@ pub(super) fn prompt(given: &str) -> Result<String, Failure> {
     let mut text = String::new();
     std::io::stdin().lock().read_to_string(&mut text).context("the prompt cannot be read from stdin")?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// A folder at another host. Which there are is not for this machine to say, and the current one is none of them.
+fn far_folder(given: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+    match given {
+        Some(folder) if !folder.is_absolute() => {
+            Err(anyhow!("{}: at another host --cwd wants a whole path", folder.display()).into())
+        }
+        folder => Ok(folder.map(Path::to_owned)),
+    }
 }
 
 fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {

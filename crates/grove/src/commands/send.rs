@@ -7,6 +7,7 @@ use super::{Failure, errand, say};
 use crate::cli::{CancelArgs, Common, SendArgs};
 use crate::connect::{Reach, id_of, new_id};
 use crate::follow::{Manner, Output, Until, follow};
+use crate::show::style::harmless;
 use crate::talk::any::AnyTalk;
 use crate::talk::{Deed, Talk};
 
@@ -16,6 +17,12 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
     errand()?.block_on(async {
         let output = Output::json(args.json);
         let (mut talk, envelopes) = AnyTalk::join(&reach, args.connect.protocol, &args.session, output).await?;
+        if let Some(at) = talk.moved_to() {
+            let (host, id) = (harmless(&at.host), harmless(id_of(&at.session)));
+            return Err(
+                anyhow!("this session was moved to {host}: `grove send {host}/{id} TEXT` goes on with it").into()
+            );
+        }
         ready(&mut talk).await?;
         let turn = new_id()?;
         let short = id_of(talk.uri()).to_owned();

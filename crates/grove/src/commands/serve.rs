@@ -24,6 +24,7 @@ use crate::history::{ForeignStores, keep_up};
 use crate::hooks;
 use crate::listening::Listening;
 use crate::page::page;
+use crate::sessions::{FoundHistory, Layer, Sources};
 use crate::settings::{Settings, Source};
 use crate::stores;
 use crate::trust::TrustedFolders;
@@ -76,8 +77,13 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     backends.sweep(&running_chats(recovered.state())).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
-    host.set_trust(Arc::new(TrustedFolders::of(folder.path())));
-    show_history(&host, &folder, settings);
+    let trust = Arc::new(TrustedFolders::of(folder.path()));
+    host.set_trust(trust.clone());
+    let history = show_history(&host, &folder, settings);
+    let this_host = grove_client::Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()));
+    let this_host = this_host.context("the host cannot reach itself")?;
+    let sources = Sources { this_host, data_dir: folder.path().to_owned(), history, trust };
+    host.set_sessions_layer(Arc::new(Layer::new(sources)));
     let serving = listening.serve(host.clone(), &token, page())?;
     let copilot = match settings.copilot_listen.value {
         Some(address) => Some(serve_sdks(&host, &serving, address, token.reveal()).await?),
@@ -152,16 +158,21 @@ async fn register(folder: &DataFolder) -> anyhow::Result<Register> {
 }
 
 /// Shows what other tools left. A host without it is a host all the same.
-fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) {
+fn show_history(host: &Host, folder: &DataFolder, settings: &Settings) -> Option<FoundHistory> {
     if !settings.history.value.enabled {
-        return;
+        return None;
     }
     match ForeignStores::open(folder.path(), settings) {
         Ok(stores) => {
             host.set_history(Arc::new(stores.clone()));
+            let found = stores.found();
             tokio::spawn(keep_up(host.clone(), stores));
+            Some(found)
         }
-        Err(error) => tracing::warn!("other tools' sessions are not shown: {error:#}"),
+        Err(error) => {
+            tracing::warn!("other tools' sessions are not shown: {error:#}");
+            None
+        }
     }
 }
 

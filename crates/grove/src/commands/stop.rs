@@ -81,7 +81,7 @@ fn count(number: usize, what: &str) -> String {
 fn look_after(common: &Common, args: &StopArgs) -> Result<Turns, Failure> {
     let asked = errand()?.block_on(async {
         let ask = async {
-            let reach = Reach::new(common, &ConnectArgs { no_start: true, protocol: Protocol::Ahp })?;
+            let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp })?;
             let client = reach.ahp(None).await?;
             let cancelled = if args.turns { cancel_all(&client).await? } else { 0 };
             let going_on = busy_chats(&client).await?.into_iter().filter(|chat| chat.outlasts).count();

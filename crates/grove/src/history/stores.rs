@@ -13,9 +13,10 @@ use grove_history::{Environment, Platform, Root, locations};
 use grove_host::history::{self, History, Look, OpenError, Opened, Query, Row, Unavailable};
 use grove_host::{Clock, SystemClock};
 use grove_wire::x_grove::history::{ScanReport, ScanResult};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::{ConfiguredHistory, opened, shown};
+use crate::sessions::FoundHistory;
 use crate::settings::{Settings, environment};
 
 /// The catalog, in the data folder.
@@ -58,7 +59,9 @@ pub(crate) struct ForeignStores(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
+    /// Counts scans that have ended.
+    scanned: watch::Sender<u64>,
     roots: Vec<Root>,
     keeps: bool,
     copies: PathBuf,
@@ -78,10 +81,16 @@ impl ForeignStores {
     /// Opens the catalog in a data folder.
     pub(crate) fn open(data_dir: &Path, settings: &Settings) -> Result<Self> {
         let catalog = Catalog::open(&data_dir.join(DATABASE)).context("the catalog of other tools' sessions")?;
+        let (catalog, scanned) = (Arc::new(catalog), watch::Sender::new(0));
         let ConfiguredHistory { keep, .. } = settings.history.value;
         let (roots, copies) = (roots(settings), data_dir.join(KEPT));
         let readings = Arc::new(Semaphore::new(MOST_READINGS));
-        Ok(Self(Arc::new(Inner { catalog, roots, keeps: keep, copies, state: Mutex::default(), readings })))
+        Ok(Self(Arc::new(Inner { catalog, scanned, roots, keeps: keep, copies, state: Mutex::default(), readings })))
+    }
+
+    /// The catalog, and how often it was looked at.
+    pub(crate) fn found(&self) -> FoundHistory {
+        FoundHistory { catalog: self.0.catalog.clone(), scanned: self.0.scanned.subscribe() }
     }
 
     pub(super) fn roots(&self) -> &[Root] {
@@ -127,6 +136,7 @@ impl Inner {
                 let mut state = self.state();
                 (state.shown.read, state.shown.of) = (progress.read, progress.of);
             });
+            self.scanned.send_modify(|scanned| *scanned += 1);
             let mut state = self.state();
             match result {
                 Ok(report) => {

@@ -1,17 +1,22 @@
 //! Other hosts that are known by name: where they are, and what lets a client in.
 //!
 //! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
-//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one.
+//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one, [`lists()`] what
+//! sessions all of them have, or had when they last answered ([`seen`]).
 
 mod file;
+mod lists;
 mod look;
+mod seen;
 
 use std::path::{Path, PathBuf};
 
 use grove_client::{Access, AddressError, Endpoint, EndpointError, FingerprintError, HostAddress};
 
 pub(crate) use file::{add, remove};
+pub(crate) use lists::{HostList, ListState, lists};
 pub(crate) use look::{Looked, look};
+pub(crate) use seen::forget;
 
 /// The variable that names the program to run as `ssh`.
 const SSH: &str = "GROVE_SSH";
@@ -64,6 +69,11 @@ pub(crate) enum HostsError {
 /// Every host that is known beside the one of the data folder, by name.
 pub(crate) fn all_hosts(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
     file::read(data_dir)
+}
+
+/// The host of this name.
+pub(crate) fn named(data_dir: &Path, name: &str) -> Result<Option<KnownHost>, HostsError> {
+    Ok(all_hosts(data_dir)?.into_iter().find(|host| host.name == name))
 }
 
 fn check_name(name: &str) -> Result<(), HostsError> {

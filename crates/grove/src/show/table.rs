@@ -41,6 +41,8 @@ pub(crate) fn short(ids: &[&str]) -> Vec<String> {
     // Those that begin most alike are neighbours. A tree may have too many to compare each with each.
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
+    // A session that was moved is listed twice, under one id.
+    sorted.dedup();
     let one = |id: &&str| {
         let at = sorted.partition_point(|other| other < id);
         let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(|at| sorted.get(at));
@@ -70,6 +72,7 @@ mod tests {
         assert_eq!(short(&["0123456789", "abcdefghij", "s"]), ["01234567", "abcdefgh", "s"]);
         assert_eq!(short(&["0123456789", "0123456799"]), ["012345678", "012345679"]);
         assert_eq!(short(&["01234567", "0123456789"]), ["01234567", "012345678"]);
+        assert_eq!(short(&["0123456789", "0123456789"]), ["01234567", "01234567"]);
     }
 
     #[test]

@@ -12,8 +12,11 @@ use grove_wire::ahp::{
     ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput, ToolResultContent,
     TurnState, UsageInfo, time,
 };
+use grove_wire::x_grove::handover::Whereabouts;
 use serde_json::Value;
 use tokio::sync::watch;
+
+use crate::connect::whereabouts;
 
 use super::{
     About, Beginning, By, Content, Deed, End, Part, Permission, Plan, Talk, Tool, ToolState, Turn, Usage, View, Waiting,
@@ -35,6 +38,11 @@ impl Conversation {
         let chat = chat.context("the session has no chat")?;
         let chat = client.subscribe(&chat).await?;
         Ok(Self { session, chat, others: Vec::new() })
+    }
+
+    /// Where the session went, if it is another host's now.
+    pub(crate) fn moved_to(&self) -> Option<Whereabouts> {
+        self.session.read(|state| whereabouts(state.session()?))
     }
 
     fn confirm(permission: Permission, verdict: super::Verdict) -> ChatAction {

@@ -1,6 +1,7 @@
 //! A conversation in the protocol that was asked for.
 
 use grove_client::{Closed, Dispatched, Status};
+use grove_wire::x_grove::handover::Whereabouts;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -27,6 +28,7 @@ impl AnyTalk {
         session: &str,
         wanted: Output,
     ) -> Result<(Self, Arriving), Failure> {
+        let (reach, session) = &reach.at_session(session).await?;
         match protocol {
             Protocol::Ahp => {
                 let (log, arriving) = output(wanted, Envelopes::Ahp);
@@ -40,6 +42,16 @@ impl AnyTalk {
                 let uri = find_session(&client, session).await?;
                 Ok((AnyTalk::V1(v1::Conversation::join(&client, &uri).await?), arriving))
             }
+        }
+    }
+}
+
+impl AnyTalk {
+    /// Where the session went, if it is another host's now. Version 1 does not know.
+    pub(crate) fn moved_to(&self) -> Option<Whereabouts> {
+        match self {
+            AnyTalk::Ahp(talk) => talk.moved_to(),
+            AnyTalk::V1(_) => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use grove_client::{Ahp, Client, RequestError, V1};
-use grove_wire::ahp::error_code;
+use grove_wire::ahp::{error_code, status};
 use grove_wire::x_grove::{
     AbortResult, BranchParams, CompactParams, CompactResult, ForkParams, LabelParams, LabelResult, MergeParams,
     MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult, TreeParams,
@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 
 use crate::cli::{Protocol, TreeOfArgs};
 use crate::commands::Failure;
-use crate::connect::{Reach, find_session, id_of};
+use crate::connect::{Reach, find_session, id_of, moved_to};
+use crate::show::style::harmless;
 
 /// How many rows are fetched at once.
 const PAGE: usize = 2_000;
@@ -86,9 +87,14 @@ impl Tree {
 
     /// Connects, and finds the session that somebody means.
     pub(crate) async fn of_session(reach: &Reach, session: &str, protocol: Protocol) -> Result<Self, Failure> {
+        let (reach, session) = &reach.at_session(session).await?;
         let client = AnyClient::connect(reach, protocol).await?;
         let session = match &client {
-            AnyClient::Ahp(client) => find_session(client, session).await?,
+            AnyClient::Ahp(client) => {
+                let session = find_session(client, session).await?;
+                tell_if_moved(client, &session).await?;
+                session
+            }
             AnyClient::V1(client) => find_session(client, session).await?,
         };
         Ok(Self { channel: session.clone(), session, client })
@@ -166,6 +172,17 @@ impl Tree {
     ) -> Result<R, Failure> {
         self.client.ask(method, &About { channel: &self.channel, params }).await
     }
+}
+
+/// Says where a session went that is another host's now.
+async fn tell_if_moved(client: &Client<Ahp>, session: &str) -> Result<(), Failure> {
+    let is_archived =
+        client.sessions().read(|list| list.get(session).is_some_and(|row| row.status & status::IS_ARCHIVED != 0));
+    if is_archived && let Some(at) = moved_to(client, session).await? {
+        let (host, id) = (harmless(&at.host), harmless(id_of(&at.session)));
+        anstream::eprintln!("this session was moved to {host}: {host}/{id} is what became of it");
+    }
+    Ok(())
 }
 
 /// The URI of a session's chat, by its URI or by a word of it.

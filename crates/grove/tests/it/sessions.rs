@@ -81,6 +81,7 @@ async fn ls_is_a_table_or_the_summaries() {
         assert_eq!(members.remove("source"), Some(json!("grove")), "with --all each says whose it is");
         let id = members["resource"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         assert_eq!(members.remove("sourceId"), Some(json!(id)));
+        assert_eq!(members.remove("host"), Some(json!("local")), "and where it is");
     }
     let theirs = client.sessions();
     theirs.refresh().await.unwrap();

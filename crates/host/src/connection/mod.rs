@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
 pub use frame_log::FrameLog;
-pub(crate) use queue::{Answer, Close, Encode, Events, Outgoing, Queue};
+pub(crate) use queue::{Answer, Close, Encode, Events, Notice, Outgoing, Queue};
 
 use crate::dialect::Peer;
 use crate::env::Stream;
@@ -251,6 +251,7 @@ impl Output {
                     self.pieces.push_back(events.framed.clone());
                 }
                 Outgoing::Frame(text) | Outgoing::Event(_, text) => frame(&text, &mut own),
+                Outgoing::Notice(notice) => frame(&notice.frame, &mut own),
                 Outgoing::Merged(merged) => {
                     let event = merged.first.merged(merged.text, merged.last_seq);
                     if let Some(text) = event.frame(merged.dialect, &host.0.config.registry) {

@@ -24,6 +24,8 @@ pub(crate) enum Outgoing {
     Event(Arc<Sequenced>, Arc<str>),
     /// Deltas of one part in a row, told as one.
     Merged(Merged),
+    /// Something that is told beside the events, of which only so much waits.
+    Notice(Notice),
     /// An answer whose place is here and whose bytes are made when it is written.
     Answer(Answer),
     /// A place for an answer that is still being made.
@@ -62,6 +64,13 @@ pub(crate) struct Answer {
     pub(crate) _permit: OwnedSemaphorePermit,
 }
 
+/// What is told beside the events.
+pub(crate) struct Notice {
+    pub(crate) frame: Arc<str>,
+    /// Held until it is written: a client that does not read waits for the next one.
+    pub(crate) _permit: OwnedSemaphorePermit,
+}
+
 pub(crate) struct Merged {
     pub(crate) first: Arc<Sequenced>,
     pub(crate) text: String,
@@ -73,6 +82,7 @@ impl Outgoing {
     fn weight(&self) -> usize {
         match self {
             Outgoing::Frame(frame) | Outgoing::Event(_, frame) => ENTRY + frame.len(),
+            Outgoing::Notice(notice) => ENTRY + notice.frame.len(),
             Outgoing::Events(events) => events.framed.len() + ENTRY * events.frames.len(),
             Outgoing::Merged(merged) => ENTRY + merged.text.len(),
             Outgoing::Answer(_) | Outgoing::Slot(_) | Outgoing::Last(_) => ENTRY,

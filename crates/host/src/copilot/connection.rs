@@ -204,7 +204,7 @@ async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, clock: &d
                 Outgoing::Answer(answer) => bytes.extend(framing::frame(&(answer.encode)())),
                 Outgoing::Last(_) => last = true,
                 // Nobody hears of sessions in a dialect of the other wires here, and batches are answered one by one.
-                Outgoing::Events(_) | Outgoing::Merged(_) | Outgoing::Slot(_) => {}
+                Outgoing::Events(_) | Outgoing::Notice(_) | Outgoing::Merged(_) | Outgoing::Slot(_) => {}
             }
         }
         let write = async {

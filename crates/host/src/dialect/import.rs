@@ -16,6 +16,7 @@ use super::answer::{encode, read_params};
 use crate::host::{CreateError, Host};
 use crate::import::{Import, ImportError, NewImport};
 use crate::sequencer::Reply;
+use crate::store::session_file::LoadError;
 
 /// What a connection is taking in. It is removed with the connection.
 pub(super) struct Imports {
@@ -57,7 +58,7 @@ impl Imports {
     }
 
     async fn begin(&mut self, params: Option<&RawValue>) -> Result<BeginResult, ErrorObject> {
-        let BeginParams { id, provider, store, title, working_directory, created_at, modified_at } =
+        let BeginParams { id, provider, store, title, working_directory, created_at, modified_at, from } =
             read_params(params)?;
         let most = self.host.0.config.limits.imports;
         if self.open.len() >= most {
@@ -72,6 +73,7 @@ impl Imports {
             working_directory,
             created_at: created_at.map(Timestamp),
             modified_at: modified_at.map(Timestamp),
+            from: from.map(super::handover::to_core),
         };
         let import = self.host.begin_import(wanted).await.map_err(|error| refusal(&error))?;
         let session = import.session().to_string();
@@ -141,12 +143,16 @@ fn refusal(error: &ImportError) -> ErrorObject {
         | ImportError::TooManyFiles { .. }
         | ImportError::TooLarge { .. }
         | ImportError::NoLog
+        | ImportError::NotTheSame
+        | ImportError::SessionFile(LoadError::File(_) | LoadError::Version(_))
         | ImportError::Fs(FsError::BadName { .. } | FsError::BadPath { .. } | FsError::Link { .. }) => {
             code::INVALID_PARAMS
         }
         ImportError::Log(LogError::Fs(_)) => code::INTERNAL,
         ImportError::Log(_) => code::INVALID_PARAMS,
-        ImportError::Create(_) | ImportError::Fs(_) => code::INTERNAL,
+        ImportError::Create(_) | ImportError::Fs(_) | ImportError::SessionFile(_) | ImportError::Inventory(_) => {
+            code::INTERNAL
+        }
     };
     ErrorObject::new(code, error.to_string())
 }

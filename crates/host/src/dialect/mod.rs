@@ -2,10 +2,12 @@
 
 pub(crate) mod ahp;
 mod answer;
+mod handover;
 mod history;
 mod import;
 mod peer;
 mod removal;
+mod sessions;
 pub(crate) mod turns;
 pub(crate) mod v1;
 mod workspace;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::import::Imports;
+use super::sessions::Layer;
 use super::{Dialect, ahp, v1};
 use crate::connection::Queue;
 use crate::host::Host;
@@ -21,6 +22,7 @@ pub(crate) struct Peer {
     queue: Arc<Queue>,
     speaking: Speaking,
     imports: Imports,
+    layer: Layer,
 }
 
 enum Speaking {
@@ -33,7 +35,8 @@ impl Peer {
     pub(crate) fn new(host: Host, id: ConnectionId, queue: Arc<Queue>) -> Self {
         let first = v1::Peer::new(host.clone(), id, queue.clone());
         let imports = Imports::new(host.clone());
-        Self { host, id, queue, speaking: Speaking::V1(first), imports }
+        let layer = Layer::new(host.clone(), queue.clone());
+        Self { host, id, queue, speaking: Speaking::V1(first), imports, layer }
     }
 
     /// Handles one message. Its effect has taken place, or has its place, when this returns.
@@ -48,7 +51,11 @@ impl Peer {
         match message {
             Ok(Message::Request(request)) => {
                 let id = request.id.clone();
-                let request = match x_grove::Method::named(&request.method) {
+                let method = x_grove::Method::named(&request.method);
+                if let (Some(x_grove::Method::Sessions(method)), Some(client)) = (method, self.client()) {
+                    return self.layer.handle(&client, id, method, request.params, reply).await;
+                }
+                let request = match method {
                     Some(x_grove::Method::Import(method)) if self.has_begun() => {
                         return self.imports.handle(id, method, request.params, reply).await;
                     }
@@ -105,6 +112,14 @@ impl Peer {
         match &self.speaking {
             Speaking::V1(peer) => peer.has_begun(),
             Speaking::Ahp(peer) => peer.has_begun(),
+        }
+    }
+
+    /// Who the client is, once it has said so.
+    fn client(&self) -> Option<ClientId> {
+        match &self.speaking {
+            Speaking::V1(peer) => peer.client().cloned(),
+            Speaking::Ahp(peer) => peer.client().cloned(),
         }
     }
 

@@ -12,11 +12,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
-use super::workspace;
+use super::{handover, workspace};
 use crate::branch::{AskError, Asked, Migrating, TreePlace};
 use crate::host::{CreateError, Host};
 use crate::session::{
-    MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, WorkspaceRequest,
+    HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest,
+    WorkspaceRequest,
 };
 use crate::store::moving::Checked;
 
@@ -32,6 +33,7 @@ pub(super) fn channel(params: Option<&RawValue>) -> Result<String, ErrorObject> 
 pub(crate) enum Begun {
     Tree(TreeBegun),
     Workspace(workspace::Begun),
+    Handover(handover::Begun),
 }
 
 /// Something that was asked of a chat's tree.
@@ -49,6 +51,7 @@ enum What {
 enum Wanted {
     Tree(TreeRequest, Then),
     Workspace(WorkspaceRequest),
+    Handover(HandoverRequest),
     Migrate(StoreName),
 }
 
@@ -83,6 +86,7 @@ pub(crate) async fn begin(
             Ok(Begun::Tree(TreeBegun { id, what: What::Migrate(migrating) }))
         }
         Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
+        Wanted::Handover(request) => handover::begin(host, id, request, place).await.map(Begun::Handover),
     }
 }
 
@@ -144,10 +148,12 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         }
         Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
+        Method::Handover(method) => return handover::read(method, params).map(Wanted::Handover),
         // A connection does these itself: they are about no session that is there.
         Method::Import(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::Removal(method) => return Err(ErrorObject::unknown_method(method.as_str())),
         Method::History(method) => return Err(ErrorObject::unknown_method(method.as_str())),
+        Method::Sessions(method) => return Err(ErrorObject::unknown_method(method.as_str())),
     };
     Ok(Wanted::Tree(request, Then::Answer))
 }
@@ -158,6 +164,7 @@ impl Begun {
         match self {
             Begun::Tree(begun) => begun.answer(host).await,
             Begun::Workspace(begun) => begun.answer().await,
+            Begun::Handover(begun) => begun.answer().await,
         }
     }
 }
@@ -250,13 +257,18 @@ pub(super) fn refusal(error: &AskError) -> ErrorObject {
 
 fn migrate_error(error: &MigrateError) -> ErrorObject {
     let code = match error {
-        MigrateError::TurnRuns | MigrateError::Busy | MigrateError::Creating => error_code::TURN_IN_PROGRESS,
-        MigrateError::Store(_) => code::INVALID_PARAMS,
+        MigrateError::TurnRuns | MigrateError::Busy | MigrateError::Creating | MigrateError::Changed => {
+            error_code::TURN_IN_PROGRESS
+        }
+        MigrateError::NoFile(_) => error_code::NOT_FOUND,
+        MigrateError::Store(_) | MigrateError::OfClient => code::INVALID_PARAMS,
         MigrateError::BeingCopied
         | MigrateError::BeingChanged
         | MigrateError::NotWritten
         | MigrateError::NotCopied(_)
         | MigrateError::Move(_)
+        | MigrateError::Inventory(_)
+        | MigrateError::Fs(_)
         | MigrateError::Refused(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())

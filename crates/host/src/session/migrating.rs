@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_core::*;
-use grove_fs::SessionFs;
+use grove_fs::copy::CopyError;
+use grove_fs::{FsError, SessionFs};
 
 use super::{SessionTask, TreeError};
 use crate::sequencer::Stopped;
@@ -46,6 +47,18 @@ pub(crate) enum MigrateError {
     Move(#[from] MoveError),
     #[error("the session stays where it is: {0}")]
     Refused(String),
+    #[error("the session has changed since its files were listed: list them again")]
+    Changed,
+    #[error(
+        "the storage of this session is a client's, so it stays there: export what was said, and take that in over there"
+    )]
+    OfClient,
+    #[error("{0} is no file of the session")]
+    NoFile(String),
+    #[error("{0}: only what is at rest in its folder can go")]
+    Inventory(#[from] CopyError),
+    #[error(transparent)]
+    Fs(#[from] FsError),
 }
 
 impl SessionTask {
@@ -77,6 +90,21 @@ impl SessionTask {
 
     /// Copies everything that the session is, and compares it.
     async fn copy_to(&mut self, name: &StoreName) -> Result<(Arc<dyn SessionFs>, Checked), MigrateError> {
+        self.may_go()?;
+        let to = self.around.env.stores.reach(name).await?;
+        self.settle_folder().await?;
+        let copied = Move { session: &self.tip.id, from: self.fs.as_ref(), to: to.as_ref() }.copy().await;
+        match copied {
+            Ok(checked) => Ok((to, checked)),
+            Err(error) => {
+                give_up_copy(to.as_ref(), &self.tip.id).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Whether nothing happens in the session that would be cut off.
+    fn may_go(&self) -> Result<(), MigrateError> {
         if !self.active_turns().is_empty() {
             return Err(MigrateError::TurnRuns);
         }
@@ -89,7 +117,11 @@ impl SessionTask {
         if self.stopping.is_some() {
             return Err(MigrateError::Refused(Stopped.to_string()));
         }
-        let to = self.around.env.stores.reach(name).await?;
+        Ok(())
+    }
+
+    /// Has everything of the session written to its folder, and nobody else at it.
+    async fn settle_folder(&mut self) -> Result<(), MigrateError> {
         for chat in self.copying.keys().cloned().collect::<Vec<_>>() {
             self.copied(&chat).await?;
         }
@@ -110,14 +142,13 @@ impl SessionTask {
         if self.folder_due || self.left.is_some() {
             return Err(MigrateError::NotWritten);
         }
-        let copied = Move { session: &self.tip.id, from: self.fs.as_ref(), to: to.as_ref() }.copy().await;
-        match copied {
-            Ok(checked) => Ok((to, checked)),
-            Err(error) => {
-                give_up_copy(to.as_ref(), &self.tip.id).await;
-                Err(error.into())
-            }
-        }
+        Ok(())
+    }
+
+    /// The same for whoever reads the folder as it is now.
+    pub(super) async fn hold_still(&mut self) -> Result<(), MigrateError> {
+        self.may_go()?;
+        self.settle_folder().await
     }
 
     /// Removes the folder that the session left, once the new one says that it is the session.

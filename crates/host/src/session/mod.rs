@@ -3,6 +3,7 @@
 
 mod copying;
 mod forks;
+mod handing;
 mod holding;
 mod log;
 mod memory;
@@ -41,6 +42,7 @@ use crate::sequencer::{Aside, NotWritten, Origin, SequencerHandle, Stopped, ToSe
 use crate::store::copies::Copies;
 use crate::store::session_file::{self, Fate};
 pub(crate) use forks::{ForkedInto, Heritage, NewChat};
+pub(crate) use handing::{HandedOver, HandoverAnswer, HandoverRequest, words_of};
 pub(crate) use migrating::{MigrateError, Migrated};
 use spills::{Left, SessionSpills};
 use tree::Undertaking;
@@ -82,6 +84,8 @@ pub(crate) enum ToSession {
     Fork(ChatId, NewChat, oneshot::Sender<Result<(), TreeError>>),
     /// Has the session lie in another store.
     Migrate(StoreName, oneshot::Sender<Result<Migrated, MigrateError>>),
+    /// Has it go to another host.
+    HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
     /// The provider that keeps the session has gone, or has come back.
     Provider(Presence),
     /// Ends the session; told when it is gone.
@@ -412,6 +416,10 @@ impl SessionTask {
             ToSession::Migrate(to, done) => {
                 let migrated = self.migrate(&to).await?;
                 done.send(migrated).ok();
+            }
+            ToSession::HandOver(request, done) => {
+                let answer = self.hand_over(request).await?;
+                done.send(answer).ok();
             }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::Opened(chat, Ok(agent)) => {

@@ -16,6 +16,7 @@ use super::stores::StoreError;
 use super::{locking, paths};
 use crate::config::Limits;
 use crate::sequencer::Names;
+use crate::session::words_of;
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -345,6 +346,47 @@ async fn save_at(fs: &dyn SessionFs, path: String, file: &SessionFile) -> Result
     let bytes = serde_json::to_vec_pretty(file)
         .map_err(|error| FsError::Other { path: path.clone(), reason: error.to_string() })?;
     fs.write_file(&path, &bytes).await
+}
+
+/// Reads the file that another host wrote, in the folder in which its session is staged, and makes it one of this host.
+pub(crate) async fn adopt_staged(
+    fs: &dyn SessionFs,
+    staging: &str,
+    new: &NewSession,
+    seq: u64,
+    from: Whereabouts,
+) -> Result<SessionFile, LoadError> {
+    let path = paths::session_file_in(staging);
+    let file: SessionFile = serde_json::from_slice(&fs.read_file(&path).await?)?;
+    if file.version > VERSION {
+        return Err(LoadError::Version(file.version));
+    }
+    // An agent keeps its own conversation on the machine that it ran on: here it is told what was said.
+    let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, ..chat };
+    let folders =
+        if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
+    let mut details = Details { moved_from: Some(from), ..file.details };
+    if let Some(left) = details.moved_to.take() {
+        // It is here again.
+        details.warnings.retain(|words| *words != words_of(&left));
+    }
+    let file = SessionFile {
+        seq,
+        disposed: false,
+        id: new.id.clone(),
+        uri: new.uri.clone(),
+        backend: new.store.clone(),
+        provider: new.provider.clone(),
+        lifecycle: Lifecycle::Ready,
+        working_directories: folders,
+        details,
+        active_clients: Vec::new(),
+        chat: here(file.chat),
+        chats: file.chats.into_iter().map(here).collect(),
+        ..file
+    };
+    save_at(fs, path, &file).await?;
+    Ok(file)
 }
 
 /// Makes room for a new session: the folder of a disposed one of the same id is given another name.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::trust::AskTrust;
-use super::{Management, ManagementError, SessionsEvent, Shared};
+use super::{Management, ManagementError, SessionsEvent};
 use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{SendOptions, SessionsProvider};
 use crate::session::{Interactivity, Session, Workspace};
@@ -20,27 +20,27 @@ pub struct NewSession {
 
 /// A message on its way. Dropped before it arrived, it did not: whoever sent may go away at any moment.
 struct Sending<'a> {
-    shared: &'a Shared,
+    management: &'a Management,
     session: Session,
     arrived: bool,
 }
 
 impl<'a> Sending<'a> {
-    fn begin(shared: &'a Shared, session: Session) -> Self {
-        shared.select(|selection| selection.sending(session.id()));
-        Self { shared, session, arrived: false }
+    fn begin(management: &'a Management, session: Session) -> Self {
+        management.select(|selection| selection.sending(session.id()));
+        Self { management, session, arrived: false }
     }
 
     fn arrived(mut self, updated: &Session, chat: &Uri) {
         self.arrived = true;
-        self.shared.select(|selection| selection.sent(self.session.id(), updated, chat));
+        self.management.select(|selection| selection.sent(self.session.id(), updated, chat));
     }
 }
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         if !self.arrived {
-            self.shared.select(|selection| selection.not_sent(&self.session));
+            self.management.select(|selection| selection.not_sent(&self.session));
         }
     }
 }
@@ -81,7 +81,7 @@ impl Management {
 
     /// Drops the session that is being made.
     pub async fn unset_new_session(&self) {
-        if let Some(session) = self.shared.select(|selection| selection.unset_new()) {
+        if let Some(session) = self.select(|selection| selection.unset_new()) {
             self.drop_draft(&session).await;
         }
     }
@@ -101,7 +101,7 @@ impl Management {
             return Err(ManagementError::UnknownSessionType { session, session_type });
         }
         let updated = provider.set_session_type(session, session_type).await?;
-        self.shared.select(|selection| selection.update_new(&updated));
+        self.select(|selection| selection.update_new(&updated));
         Ok(updated)
     }
 
@@ -121,7 +121,7 @@ impl Management {
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let state = session.state();
         let before: HashSet<&Uri> = state.chats().map(|chat| &chat.resource).collect();
-        let sending = Sending::begin(&self.shared, session.clone());
+        let sending = Sending::begin(self, session.clone());
         let updated = provider.send_and_create_chat(session.id(), options).await?;
         let now = updated.state();
         let newest = now.visible_chats().rfind(|chat| !before.contains(&chat.resource));
@@ -147,7 +147,7 @@ impl Management {
         self.may_send(&session, provider.as_ref(), &options, ask).await?;
         let is_new_session = !session.was_sent();
         // Only a draft becomes another thing by it. Otherwise whoever looks at another chat goes on doing so.
-        let sending = is_new_session.then(|| Sending::begin(&self.shared, session.clone()));
+        let sending = is_new_session.then(|| Sending::begin(self, session.clone()));
         let updated = provider.send_request(session.id(), chat, options).await?;
         match sending {
             Some(sending) => sending.arrived(&updated, chat),
@@ -203,7 +203,7 @@ impl Management {
             let (provider, session) = (provider.clone(), session.id().clone());
             return Err(ManagementError::ForeignSession { provider, session });
         }
-        let before = self.shared.select(|selection| selection.set_new(session.clone()));
+        let before = self.select(|selection| selection.set_new(session.clone()));
         if let Some(before) = before.filter(|before| before.id() != session.id()) {
             self.drop_draft(&before).await;
         }

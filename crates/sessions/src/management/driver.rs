@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::stream::{self, SelectAll, Stream};
+use futures_util::stream::{self, FuturesUnordered, SelectAll, Stream};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{oneshot, watch};
 
@@ -27,7 +27,7 @@ impl Driver {
     /// Passes on what happens until the management is dropped.
     pub async fn run(mut self) {
         let mut registry = self.shared.registry.entries();
-        let mut view = self.shared.view.subscribe();
+        let mut looked = self.shared.looked.subscribe();
         let mut wakes: SelectAll<Wakes> = SelectAll::new();
         let mut listening: HashMap<u64, oneshot::Sender<()>> = HashMap::new();
         loop {
@@ -41,22 +41,17 @@ impl Driver {
                     stop
                 });
             }
-            let mut active = self.active();
+            looked.mark_unchanged();
+            let mut active = self.shared.active();
             self.shared.catch_up();
             tokio::select! {
                 _ = &mut self.dropped => return,
                 _ = registry.changed() => {}
-                _ = view.changed() => {}
+                _ = looked.changed() => {}
                 () = changed(&mut active) => {}
                 Some(()) = wakes.next() => {}
             }
         }
-    }
-
-    fn active(&self) -> Option<watch::Receiver<Arc<SessionState>>> {
-        let mut receiver = self.shared.view.borrow().active_session.as_ref()?.session().receiver();
-        receiver.mark_unchanged();
-        Some(receiver)
     }
 }
 
@@ -75,12 +70,13 @@ fn wakes_of(provider: &dyn SessionsProvider, stopped: oneshot::Receiver<()>) -> 
     Box::pin(wakes)
 }
 
-/// Waits for a change of the active session. One that changes no more is waited for in vain.
-async fn changed(active: &mut Option<watch::Receiver<Arc<SessionState>>>) {
-    if let Some(active) = active
-        && active.changed().await.is_ok()
-    {
-        return;
+/// Waits for a change of a session that is looked at. One that changes no more is waited for in vain.
+async fn changed(active: &mut [watch::Receiver<Arc<SessionState>>]) {
+    let mut waits: FuturesUnordered<_> = active.iter_mut().map(|session| session.changed()).collect();
+    while let Some(changed) = waits.next().await {
+        if changed.is_ok() {
+            return;
+        }
     }
     std::future::pending().await
 }

@@ -10,6 +10,7 @@ mod events;
 mod open;
 mod trust;
 mod view;
+mod viewers;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,12 +28,13 @@ use self::trust::Asking;
 pub use self::trust::{AskTrust, NobodyToAsk, TrustQuestion};
 use self::view::Selection;
 pub use self::view::{ActiveSession, View};
+use self::viewers::{Viewer, ViewerId, Viewers};
 use crate::ids::{ProviderId, SessionId, Uri};
 use crate::memory::{Memory, MemoryError, Remember, Remembered};
 use crate::observed::Observed;
 use crate::provider::{BrowseAction, BrowseRequest, Browsed, SessionType, SessionsProvider};
 use crate::registry::{Entry, Registry};
-use crate::session::Session;
+use crate::session::{Session, SessionState};
 use crate::subscription::Subscription;
 
 /// How many events wait for a slow listener. Past it the listener is told to list anew.
@@ -40,12 +42,14 @@ const EVENTS: usize = 1024;
 
 /// All sessions of all providers.
 ///
-/// What is read is never older than what providers have told. Listeners hear of it while the [`Driver`] runs.
+/// What is read is never older than what providers have told. Listeners hear of it while the [`Driver`] runs. What is looked
+/// at belongs to one viewer: [`Management::another_viewer`] gives another one, over the same list.
 #[derive(Debug)]
 pub struct Management {
     shared: Arc<Shared>,
-    /// Dropped with the management, which ends the driver.
-    _dropped: oneshot::Sender<()>,
+    viewer: ViewerId,
+    /// Dropped with the last of them, which ends the driver.
+    alive: Arc<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -53,7 +57,8 @@ struct Shared {
     registry: Registry,
     memory: Arc<dyn Memory>,
     inner: Mutex<Inner>,
-    view: watch::Sender<Arc<View>>,
+    /// Counts how often somebody's view became another one.
+    looked: watch::Sender<u64>,
     events: broadcast::Sender<SessionsEvent>,
     asking: Asking,
 }
@@ -61,7 +66,7 @@ struct Shared {
 #[derive(Debug)]
 struct Inner {
     aggregate: Aggregate,
-    selection: Selection,
+    viewers: Viewers,
     remembered: Remembered,
 }
 
@@ -78,18 +83,29 @@ impl Management {
     /// The management of a registry's providers, and what has to run for it.
     pub fn new(registry: Registry, memory: Arc<dyn Memory>) -> Result<(Self, Driver), MemoryError> {
         let remembered = memory.recall()?;
-        let inner = Inner { aggregate: Aggregate::default(), selection: Selection::default(), remembered };
+        let mut viewers = Viewers::default();
+        let viewer = viewers.add();
+        let inner = Inner { aggregate: Aggregate::default(), viewers, remembered };
         let shared = Arc::new(Shared {
             registry,
             memory,
             inner: Mutex::new(inner),
-            view: watch::Sender::new(Arc::default()),
+            looked: watch::Sender::new(0),
             events: broadcast::Sender::new(EVENTS),
             asking: Asking::default(),
         });
         shared.catch_up();
         let (alive, dropped) = oneshot::channel();
-        Ok((Self { shared: shared.clone(), _dropped: alive }, Driver { shared, dropped }))
+        Ok((Self { shared: shared.clone(), viewer, alive: Arc::new(alive) }, Driver { shared, dropped }))
+    }
+
+    /// The same management for somebody else who looks: with a view of their own, in which nothing is chosen yet, and a new
+    /// session of their own. What was chosen for good (the active provider) and said (of folders) is everybody's. A new session
+    /// that was not sent is to be unset before this is dropped: its provider keeps it otherwise.
+    pub fn another_viewer(&self) -> Self {
+        let viewer = self.shared.current().viewers.add();
+        self.shared.catch_up();
+        Self { shared: self.shared.clone(), viewer, alive: self.alive.clone() }
     }
 
     /// The providers.
@@ -116,8 +132,8 @@ impl Management {
     /// The session with an id. One that was not sent yet is found by its id alone.
     pub fn session_by_id(&self, id: &SessionId) -> Option<Session> {
         let inner = self.shared.current();
-        let new = inner.selection.new_session().filter(|new| new.id() == id);
-        inner.aggregate.get(id).or(new).cloned()
+        let new = inner.viewers.get(self.viewer).and_then(|viewer| viewer.selection.new_session());
+        inner.aggregate.get(id).or(new.filter(|new| new.id() == id)).cloned()
     }
 
     /// The session that a chat belongs to.
@@ -174,14 +190,27 @@ impl Management {
         &self,
         project: impl Fn(&View) -> T + Send + Sync + 'static,
     ) -> Observed<T, View> {
-        self.shared.catch_up();
-        Observed::new(self.shared.view.subscribe(), project)
+        Observed::new(self.follow(), project)
     }
 
     /// All that is looked at.
     pub fn view(&self) -> Arc<View> {
-        self.shared.catch_up();
-        self.shared.view.borrow().clone()
+        self.shared.current().viewers.get(self.viewer).map(Viewer::view).unwrap_or_default()
+    }
+
+    fn follow(&self) -> watch::Receiver<Arc<View>> {
+        // A viewer is there for as long as its management; a channel without a sender says nothing more.
+        let viewer = self.shared.current().viewers.get(self.viewer).map(Viewer::follow);
+        viewer.unwrap_or_else(|| watch::channel(Arc::default()).1)
+    }
+
+    /// Changes what a person has chosen.
+    fn select<T: Default>(&self, change: impl FnOnce(&mut Selection) -> T) -> T {
+        let mut inner = self.shared.current();
+        let changed = inner.viewers.selection(self.viewer).map(change).unwrap_or_default();
+        let entries = self.shared.registry.snapshot();
+        self.shared.look(&mut inner, &entries);
+        changed
     }
 
     fn provider(&self, id: &str) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
@@ -201,6 +230,12 @@ impl Management {
     }
 }
 
+impl Drop for Management {
+    fn drop(&mut self) {
+        self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.remove(self.viewer);
+    }
+}
+
 impl Shared {
     /// Takes in what providers told, tells it on, and gives the lists as they are then. Whoever holds them is told
     /// everything later that is not in them.
@@ -209,7 +244,7 @@ impl Shared {
         let entries = self.registry.snapshot();
         let told = inner.aggregate.catch_up(&entries);
         for event in told.events {
-            inner.selection.follow(&event);
+            inner.viewers.selections().for_each(|selection| selection.follow(&event));
             if let SessionsEvent::Replaced(replaced) = &event {
                 let (from, to) = (replaced.from.id().clone(), replaced.to.id().clone());
                 self.try_remember(&mut inner, Remember::Replaced { from, to });
@@ -218,7 +253,7 @@ impl Shared {
         }
         for session in told.dropped {
             if inner.aggregate.get(&session).is_none() {
-                inner.selection.dropped(&session);
+                inner.viewers.selections().for_each(|selection| selection.dropped(&session));
             }
         }
         self.look(&mut inner, &entries);
@@ -230,25 +265,16 @@ impl Shared {
         drop(self.current());
     }
 
-    /// Changes what a person has chosen.
-    fn select<T>(&self, change: impl FnOnce(&mut Selection) -> T) -> T {
-        let mut inner = self.current();
-        let changed = change(&mut inner.selection);
-        let entries = self.registry.snapshot();
-        self.look(&mut inner, &entries);
-        changed
+    /// The sessions that somebody looks at.
+    fn active(&self) -> Vec<watch::Receiver<Arc<SessionState>>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.active()
     }
 
     fn look(&self, inner: &mut Inner, entries: &[Entry]) {
-        let Inner { selection, remembered, .. } = inner;
-        let view = selection.view(entries, remembered.active_provider.as_ref());
-        self.view.send_if_modified(|known| {
-            let differs = **known != view;
-            if differs {
-                *known = Arc::new(view);
-            }
-            differs
-        });
+        let Inner { viewers, remembered, .. } = inner;
+        if viewers.look(entries, remembered.active_provider.as_ref()) {
+            self.looked.send_modify(|looked| *looked = looked.wrapping_add(1));
+        }
     }
 
     fn tell(&self, event: SessionsEvent) {

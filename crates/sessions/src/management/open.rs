@@ -21,7 +21,7 @@ impl Management {
     pub fn set_active_provider(&self, id: &ProviderId) -> Result<(), ManagementError> {
         self.provider(id.as_str())?;
         self.shared.remember(Remember::ActiveProvider(id.clone()))?;
-        self.shared.select(|_| ());
+        self.select(|_| ());
         Ok(())
     }
 
@@ -46,7 +46,7 @@ impl Management {
 
     /// Looks at the form for a new session, with the one that is being made where there is one.
     pub fn open_new_session_view(&self) {
-        self.shared.select(|selection| selection.open_new());
+        self.select(|selection| selection.open_new());
     }
 
     /// Looks at the session that was last open, where it is listed and nothing else is looked at. `None` where not: its
@@ -65,7 +65,7 @@ impl Management {
         let last = self.shared.remembered(|remembered| remembered.last_chat(session.id()).cloned());
         // The chat that was last open may be gone; then it is the first, as in a session never opened.
         let last = last.filter(|last| session.state().visible_chats().any(|chat| &chat.resource == last));
-        let known = self.shared.select(|selection| {
+        let known = self.select(|selection| {
             let known = selection.active() == Some(session);
             let first = if known { None } else { last };
             selection.open(session.clone(), chat.clone().or(first));

@@ -254,3 +254,47 @@ fn what_cannot_be_kept_can_be_looked_at_but_is_not_promised() {
     let refused = management.set_active_provider(&provider.id).unwrap_err();
     assert!(refused.to_string().contains("the disk is full"));
 }
+
+#[tokio::test]
+async fn each_viewer_has_a_view_of_its_own_over_one_list() {
+    let (provider, source, chats) = three_chats();
+    let other = provider.add("2");
+    let (one, driver, _handles) = manage([provider]);
+    let driver = tokio::spawn(driver.run());
+    let two = one.another_viewer();
+    one.open_session(source.session().resource()).unwrap();
+    assert_eq!(two.active_session(), None);
+    assert!(two.view().context.is_new_chat_session);
+    let mut seen = two.observe(|view| view.active_session.is_some());
+    two.open_session(other.session().resource()).unwrap();
+    assert_eq!(seen.changed().await, Some(true));
+    one.open_chat(source.session().id(), &chats[2]).unwrap();
+    assert_eq!(active_chat(&one), chats[2]);
+    assert_eq!(two.active_session().unwrap().session(), &other.session());
+    // What is chosen for good is everybody's.
+    let id = source.session().provider_id().clone();
+    two.set_active_provider(&id).unwrap();
+    assert_eq!(one.active_provider_id(), Some(id));
+    // The driver runs for as long as anybody looks.
+    drop(one);
+    assert_eq!(two.sessions().len(), 2);
+    drop(two);
+    driver.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_new_session_of_a_viewer_is_nobody_elses() {
+    let (one, _driver, _handles) = manage([Arc::new(TestProvider::new("a"))]);
+    let two = one.another_viewer();
+    let provider = ProviderId::new("a").unwrap();
+    let workspace = grove_sessions::session::Workspace::new("file:///work/app", "app");
+    let draft = one.create_new_session(&provider, &workspace).await.unwrap();
+    assert_eq!((one.new_session(), two.new_session()), (Some(draft.clone()), None));
+    assert!(two.session_by_id(draft.id()).is_none());
+    let other = two.create_new_session(&provider, &workspace).await.unwrap();
+    two.unset_new_session().await;
+    assert_ne!(other.id(), draft.id());
+    assert_eq!(one.new_session(), Some(draft.clone()));
+    one.send_and_create_chat(draft.id(), SendOptions::new("go"), &NobodyToAsk).await.unwrap();
+    assert_eq!(two.active_session(), None);
+}

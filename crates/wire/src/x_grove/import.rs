@@ -53,6 +53,10 @@ pub struct BeginParams {
     /// When something was last said in it; without it, when it was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_at: Option<u64>,
+    /// Where it comes from, where it is a session of another Grove: then all that `x-grove/handover/files` lists is put, and
+    /// what is put must be what the stamp says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<super::handover::Whereabouts>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +74,7 @@ pub struct BeginResult {
 pub struct PutParams {
     pub import: u64,
     /// `events.jsonl` (the log, in Grove's own form), `plan.md`, `session.db`, `workspace.yaml`, or a file below
-    /// `checkpoints/`, `files/`, `research/` or `content/`.
+    /// `checkpoints/`, `files/`, `research/` or `content/`. Of a session of another Grove, anything that it has.
     pub path: String,
     /// Where they begin: where the file ends so far.
     pub offset: u64,

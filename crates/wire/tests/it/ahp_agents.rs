@@ -91,6 +91,8 @@ fn details() -> Details {
             checkpoints: 2,
         }),
         unsaved: None,
+        moved_to: None,
+        moved_from: None,
     }
 }
 

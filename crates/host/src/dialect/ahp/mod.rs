@@ -73,6 +73,10 @@ impl Peer {
         self.client.is_some()
     }
 
+    pub(super) fn client(&self) -> Option<&ClientId> {
+        self.client.as_ref()
+    }
+
     /// The client answers something that it was asked.
     pub(super) fn answered(&self, id: &Id, outcome: Result<&RawValue, ErrorObject>) {
         if let Some(asked) = &self.asked {

@@ -69,6 +69,10 @@ impl Peer {
         self.client.is_some()
     }
 
+    pub(super) fn client(&self) -> Option<&ClientId> {
+        self.client.as_ref()
+    }
+
     /// The tree of a session, which here is that of its main chat.
     pub(super) async fn place(&self, uri: &str) -> Result<TreePlace, ErrorObject> {
         let session = SessionUri::from(uri);

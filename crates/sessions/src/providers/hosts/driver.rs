@@ -151,6 +151,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                         shared.take_list(list, true);
                         list.fetched()
                     });
+                    shared.listed.send_replace(true);
                     keep_at.get_or_insert_with(Instant::now);
                     tasks.spawn(learn_folders(shared.clone(), client.clone()));
                 }

@@ -94,6 +94,12 @@ impl HostProvider {
         &self.shared.host
     }
 
+    /// Waits until the host has listed its sessions once, whole. Where it cannot be reached, that is until it can.
+    pub async fn listed(&self) {
+        // The sender lives as long as the provider.
+        self.shared.listed.subscribe().wait_for(|listed| *listed).await.ok();
+    }
+
     /// Listens to a session's channels for as long as what is given is held. `None`: it is none of this host's.
     pub fn open(&self, session: &SessionId) -> Option<OpenedSession> {
         let on_host = self.shared.host.session_on_host(session)?.to_owned();

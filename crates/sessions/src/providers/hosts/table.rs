@@ -33,6 +33,8 @@ pub(super) struct Shared {
     table: Mutex<Table>,
     /// Wakes the driver when other sessions are to be listened to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
+    /// Whether a list of the host came whole.
+    pub(super) listed: tokio::sync::watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,7 @@ impl Shared {
             kept,
             table: Mutex::new(table),
             opened: tokio::sync::watch::Sender::default(),
+            listed: tokio::sync::watch::Sender::default(),
         }
     }
 

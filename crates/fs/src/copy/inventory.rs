@@ -1,0 +1,110 @@
+//! What a session's folder holds, file by file, so that two who are far apart can tell whether they have the same.
+
+use sha2::{Digest, Sha256};
+
+use super::list::{self, Listed, Treatment};
+use super::stream::PIECE;
+use super::{CopyError, Place, Purpose};
+use crate::workspace::{INDEX, MANIFEST, inside};
+use crate::{FsError, SessionFs};
+
+/// What a host writes anew whenever it likes. It goes along, but says nothing about whether a session is the same.
+const SESSION_FILE: &str = "session.json";
+
+/// A file of a session's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Below the session's folder.
+    pub path: String,
+    pub size: u64,
+    /// In hexadecimal.
+    pub sha256: String,
+}
+
+/// All of them, in the order in which a copy is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    pub files: Vec<Held>,
+    /// What is neither a file nor a folder, and cannot go along.
+    pub not_files: Vec<String>,
+}
+
+impl Inventory {
+    /// One word for all that was said and is kept: two sessions with the same are the same, byte for byte. What a host
+    /// makes of it for itself, `session.json`, the manifest and the list of checkpoints, is left out.
+    pub fn stamp(&self) -> String {
+        let mut files: Vec<&Held> = self.files.iter().filter(|file| is_content(&file.path)).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut hash = Sha256::new();
+        for file in files {
+            // No path has a line's end or a zero byte in it.
+            hash.update(file.path.as_bytes());
+            hash.update([0]);
+            hash.update(file.sha256.as_bytes());
+            hash.update(b"\n");
+        }
+        hex(&hash.finalize())
+    }
+}
+
+fn is_content(path: &str) -> bool {
+    ![SESSION_FILE, MANIFEST, INDEX].contains(&path)
+}
+
+/// Reads everything that a moved session takes with it, but what is made anew of its logs. Nobody may write to it meanwhile.
+pub async fn inventory(place: &Place<'_>) -> Result<Inventory, CopyError> {
+    // As a copy sees it.
+    let store = place.store.without_links();
+    let place = &Place { store: &*store, ..*place };
+    let Listed { items, others } = list::everything(place, &Purpose::Move).await?;
+    let mut files = Vec::new();
+    for item in items {
+        if item.treatment == Treatment::Folder || list::is_side_file(&item.path) {
+            continue;
+        }
+        if let Some((size, sha256)) = hashed(place.store, &inside(place.folder, &item.path)).await? {
+            files.push(Held { path: item.path, size, sha256 });
+        }
+    }
+    Ok(Inventory { files, not_files: others })
+}
+
+/// How long a file is and what it hashes to. One that was taken away since is none.
+async fn hashed(store: &dyn SessionFs, path: &str) -> Result<Option<(u64, String)>, FsError> {
+    let (mut hash, mut size) = (Sha256::new(), 0_u64);
+    loop {
+        let piece = match store.read_range(path, size, PIECE).await {
+            Ok(piece) => piece,
+            Err(FsError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if piece.is_empty() {
+            return Ok(Some((size, hex(&hash.finalize()))));
+        }
+        hash.update(&piece);
+        size += piece.len() as u64;
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(path: &str, sha256: &str) -> Held {
+        Held { path: path.to_owned(), size: 1, sha256: sha256.to_owned() }
+    }
+
+    #[test]
+    fn a_stamp_is_of_what_is_kept_and_not_of_what_a_host_writes_for_itself() {
+        let of = |files: &[Held]| Inventory { files: files.to_vec(), not_files: Vec::new() }.stamp();
+        let one = of(&[held("events.jsonl", "aa"), held("plan.md", "bb"), held("session.json", "cc")]);
+        let order = of(&[held("plan.md", "bb"), held("events.jsonl", "aa"), held("workspace.yaml", "dd")]);
+        assert_eq!(one, order);
+        assert_ne!(one, of(&[held("events.jsonl", "aa"), held("plan.md", "bc")]));
+        assert_ne!(one, of(&[held("events.jsonl", "aa"), held("files/plan.md", "bb")]));
+    }
+}

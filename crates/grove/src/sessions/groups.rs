@@ -1,0 +1,102 @@
+//! When the headings of the list are others than before.
+//!
+//! Finding the headings costs the whole list. So it is only done where a place, or what sessions call it, comes or goes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use grove_sessions::grouping::{self, GroupKey, Place};
+use grove_sessions::provider::SessionsChange;
+use grove_sessions::session::SessionState;
+use grove_sessions::{Session, SessionId};
+use grove_wire::x_grove::sessions::Group;
+
+/// A place, and what a session calls it. `None`: it is not known.
+type Tag = Option<(GroupKey, Arc<str>)>;
+
+#[derive(Debug, Default)]
+pub(super) struct Headings {
+    tags: HashMap<SessionId, Tag>,
+    /// How many sessions call a place so.
+    places: HashMap<Option<GroupKey>, HashMap<Arc<str>, usize>>,
+}
+
+impl Headings {
+    pub(super) fn of(sessions: &[Session]) -> Self {
+        let mut headings = Self::default();
+        for session in sessions {
+            headings.put(session);
+        }
+        headings
+    }
+
+    /// Takes a change in. `true`: headings may be others.
+    pub(super) fn change(&mut self, change: &SessionsChange) -> bool {
+        let mut differs = false;
+        for session in &change.removed {
+            if let Some(tag) = self.tags.remove(session.id()) {
+                differs |= self.count(&tag, |count| *count -= 1);
+            }
+        }
+        for session in change.added.iter().chain(&change.changed) {
+            differs |= self.put(session);
+        }
+        differs
+    }
+
+    fn put(&mut self, session: &Session) -> bool {
+        let tag = tag(&session.state());
+        let before = self.tags.insert(session.id().clone(), tag.clone());
+        if before.as_ref() == Some(&tag) {
+            return false;
+        }
+        let left = before.is_some_and(|before| self.count(&before, |count| *count -= 1));
+        self.count(&tag, |count| *count += 1) | left
+    }
+
+    /// Counts a session in or out. `true`: a name came or went, or the names of a place weigh otherwise.
+    fn count(&mut self, tag: &Tag, change: impl FnOnce(&mut usize)) -> bool {
+        let (key, label) = match tag {
+            Some((key, label)) => (Some(key.clone()), label.clone()),
+            None => (None, grouping::UNKNOWN.into()),
+        };
+        let names = self.places.entry(key.clone()).or_default();
+        let count = names.entry(label.clone()).or_default();
+        let before = *count;
+        change(count);
+        let after = *count;
+        if after == 0 {
+            names.remove(&label);
+        }
+        let differs = (before == 0) != (after == 0) || names.len() > 1;
+        if names.is_empty() {
+            self.places.remove(&key);
+        }
+        differs
+    }
+}
+
+fn tag(state: &SessionState) -> Tag {
+    let workspace = state.workspace.as_ref()?;
+    Some((GroupKey::of(workspace)?, workspace.label.clone()))
+}
+
+/// The headings of a list, in their order.
+pub(super) fn headings(sessions: Vec<Session>) -> Vec<Group> {
+    let groups = grouping::group(sessions).into_iter();
+    groups.map(|group| Group { key: group.key.as_ref().map(name), heading: group.heading() }).collect()
+}
+
+/// What rows name their group by.
+pub(super) fn group_of(state: &SessionState) -> Option<String> {
+    GroupKey::of(state.workspace.as_ref()?).as_ref().map(name)
+}
+
+fn name(key: &GroupKey) -> String {
+    // A host's name ends where the bar stands, so it has none itself.
+    let host = key.host.as_deref().unwrap_or_default().replace('|', "%7C");
+    match &key.place {
+        Place::Repository(identity) => format!("{host}|repository|{identity}"),
+        Place::Folder(uri) => format!("{host}|folder|{uri}"),
+    }
+}

@@ -1,0 +1,139 @@
+//! What changed, encoded once for all who hear of it.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use grove_sessions::management::{SessionsEvent, View};
+use grove_sessions::provider::SessionsChange;
+use grove_sessions::{Management, Notice, Observed, Session, Subscription};
+use grove_wire::jsonrpc;
+use grove_wire::x_grove::sessions::{CHANGED, Changed, MOST_ROWS, Replaced, VIEW};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::groups::{Headings, headings};
+use super::rows;
+
+/// How many frames wait for a slow listener. Past it the listener is told to list anew.
+pub(super) const FRAMES: usize = 256;
+
+/// Listens to the management and tells everybody.
+pub(super) struct Telling {
+    management: Management,
+    events: Subscription<SessionsEvent>,
+    headings: Headings,
+    frames: broadcast::Sender<Arc<str>>,
+}
+
+impl Telling {
+    /// Listens from now on.
+    pub(super) fn new(management: Management, frames: broadcast::Sender<Arc<str>>) -> Self {
+        let (sessions, events) = management.subscribe();
+        Self { headings: Headings::of(&sessions), management, events, frames }
+    }
+
+    /// Tells until there is nothing more to tell.
+    pub(super) async fn run(mut self) {
+        while let Some(notice) = self.events.next().await {
+            let changed = match notice {
+                Notice::Event(event) => self.changed(event),
+                Notice::Reset => {
+                    self.headings = Headings::of(&self.management.sessions());
+                    Some(reset())
+                }
+            };
+            if let Some(frame) = changed.as_ref().and_then(frame) {
+                // An error says that nobody listens, which is nobody's loss.
+                self.frames.send(frame).ok();
+            }
+        }
+    }
+
+    fn changed(&mut self, event: SessionsEvent) -> Option<Changed> {
+        match event {
+            SessionsEvent::Sessions(change) => Some(self.list_changed(&change)),
+            SessionsEvent::Replaced(replaced) => {
+                let (from, to) = (replaced.from.id().to_string(), replaced.to.id().to_string());
+                Some(Changed { replaced: vec![Replaced { from, to }], ..Changed::default() })
+            }
+            SessionsEvent::SessionTypes | SessionsEvent::Availability(_) => {
+                Some(Changed { providers: true, ..Changed::default() })
+            }
+            // The change of the list says it.
+            SessionsEvent::Sent { .. } | SessionsEvent::SessionDeleted(_) | SessionsEvent::ChatDeleted { .. } => None,
+        }
+    }
+
+    fn list_changed(&mut self, change: &SessionsChange) -> Changed {
+        let regrouped = self.headings.change(change);
+        if change.added.len() + change.changed.len() + change.removed.len() > MOST_ROWS {
+            // A page at a time costs nobody a message of this size.
+            return reset();
+        }
+        let rows = |sessions: &[Session]| sessions.iter().map(rows::row).collect();
+        Changed {
+            added: rows(&change.added),
+            removed: change.removed.iter().map(|session| session.id().to_string()).collect(),
+            changed: rows(&change.changed),
+            groups: regrouped.then(|| headings(self.management.sessions())),
+            ..Changed::default()
+        }
+    }
+}
+
+/// Everything that one who looks is told from now on: what changed in the list, and in their own view.
+pub(super) fn follow(
+    frames: broadcast::Receiver<Arc<str>>,
+    view: Observed<View, View>,
+) -> BoxStream<'static, Arc<str>> {
+    stream::unfold((frames, view), |(mut frames, mut view)| async move {
+        let frame = tokio::select! {
+            told = frames.recv() => match told {
+                Ok(frame) => Some(frame),
+                Err(RecvError::Lagged(_)) => {
+                    // What is left in the queue is older than the list that is asked for now.
+                    frames = frames.resubscribe();
+                    frame(&reset())
+                }
+                Err(RecvError::Closed) => return None,
+            },
+            Some(view) = view.changed() => jsonrpc::notification(VIEW, &rows::view(&view)).ok().map(Arc::from),
+        };
+        Some((frame, (frames, view)))
+    })
+    .filter_map(|frame| async move { frame })
+    .boxed()
+}
+
+fn reset() -> Changed {
+    Changed { reset: true, ..Changed::default() }
+}
+
+fn frame(changed: &Changed) -> Option<Arc<str>> {
+    jsonrpc::notification(CHANGED, changed).ok().map(Arc::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_sessions::{InMemory, Registry};
+    use serde_json::Value;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_too_slow_is_told_to_list_anew_and_nothing_older() {
+        let (management, _driver) = Management::new(Registry::new(), Arc::new(InMemory::default())).unwrap();
+        let frames = broadcast::Sender::new(2);
+        let mut told = follow(frames.subscribe(), management.observe(|view| view.clone()));
+        for number in 0..5 {
+            frames.send(format!("{number}").into()).unwrap();
+        }
+        let first: Value = serde_json::from_str(&told.next().await.unwrap()).unwrap();
+        assert_eq!((&first["method"], &first["params"]["reset"]), (&CHANGED.into(), &true.into()));
+        frames.send("later".into()).unwrap();
+        assert_eq!(told.next().await.as_deref(), Some("later"));
+        drop(frames);
+        assert_eq!(told.next().await, None);
+    }
+}

@@ -1,0 +1,291 @@
+//! Many hosts from one command line: one list, acting on each, and sessions that move between them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::run::script;
+use crate::support::*;
+
+/// What a command prints, which must work.
+fn told(place: &Place, args: &[&str]) -> String {
+    let ran = place.run(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    ran.stdout
+}
+
+/// Makes a host known at a place.
+fn know(place: &Place, name: &str, host: &Host) {
+    told(place, &["hosts", "add", name, &format!("unix:{}", host.place.data().join("host.sock").display())]);
+}
+
+/// The sessions of the list, as `host/id`, with the row of each.
+fn rows(place: &Place, args: &[&str]) -> BTreeMap<String, Value> {
+    let list: Value = serde_json::from_str(&told(place, &[&["ls", "--json"], args].concat())).unwrap();
+    let sessions = list["sessions"].as_array().unwrap().iter();
+    let name = |row: &Value| {
+        let id = row["resource"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        format!("{}/{id}", row["host"].as_str().unwrap())
+    };
+    sessions.map(|row| (name(row), row.clone())).collect()
+}
+
+fn names(place: &Place, args: &[&str]) -> Vec<String> {
+    rows(place, args).into_keys().collect()
+}
+
+/// Waits until a session's row says that somebody is asked.
+fn until_asked(place: &Place, session: &str) {
+    let deadline = Deadline::new("nobody is asked");
+    while rows(place, &[])[session]["status"].as_u64().unwrap() & 24 != 24 {
+        deadline.check();
+    }
+}
+
+/// A command that goes on beside the test.
+fn beside(place: &Place, args: &[&str]) -> Child {
+    let mut command = place.grove(args);
+    command.arg("--data-dir").arg(place.data()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+async fn with_session(args: &[&str]) -> Host {
+    let host = Place::new().serve(args);
+    let mut client = host.client_with_session("maker").await;
+    client.run_script(S, "t1", json!([{"say": "one"}])).await;
+    host
+}
+
+/// Every file of a session but what a host writes for itself alone.
+fn files_of(place: &Place, id: &str) -> BTreeMap<String, Vec<u8>> {
+    fn look(folder: &Path, below: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let name = format!("{below}{}", entry.file_name().to_str().unwrap());
+            match entry.file_type().unwrap().is_dir() {
+                true => look(&entry.path(), &format!("{name}/"), found),
+                false if name == "session.json" || name.ends_with("events.idx") || name.starts_with("inuse.") => {}
+                false => drop(found.insert(name, fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    look(&place.data().join("session-state").join(id), "", &mut found);
+    found
+}
+
+/// Whether a session has the same files at both places, byte for byte.
+fn assert_same(one: &Place, other: &Place) {
+    let (one, other) = (files_of(one, "s"), files_of(other, "s"));
+    let names: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let differ: Vec<_> = names.into_iter().filter(|name| one.get(*name) != other.get(*name)).collect();
+    let text = |files: &BTreeMap<String, Vec<u8>>| {
+        let bytes = differ.first().and_then(|name| files.get(*name)).cloned().unwrap_or_default();
+        String::from_utf8_lossy(&bytes).chars().take(600).collect::<String>()
+    };
+    assert!(differ.is_empty(), "{differ:?}: {}\n{}", text(&one), text(&other));
+}
+
+#[tokio::test]
+async fn sessions_of_three_hosts_are_one_list_and_a_permission_of_a_far_one_is_given_from_here() {
+    let (near, lab, dev) = (Host::start(), with_session(&[]).await, with_session(&[]).await);
+    let place = &near.place;
+    assert!(!told(place, &["ls", "--all"]).contains("HOST"), "one host needs no column");
+    know(place, "lab", &lab);
+    know(place, "dev", &dev);
+    told(place, &["run", "--yes", "--host", "local", &script(&json!([{"say": "here"}]))]);
+    let all = names(place, &[]);
+    assert_eq!(all.len(), 3);
+    assert!(all.contains(&"lab/s".to_owned()) && all.contains(&"dev/s".to_owned()), "{all:?}");
+    assert!(told(place, &["ls"]).lines().next().unwrap().contains("HOST"));
+    assert_eq!(names(place, &["--host", "lab"]), ["lab/s"]);
+
+    let ran = place.run(&["show", "s"]);
+    assert_eq!(ran.code, Some(8));
+    assert!(ran.stderr.contains("say one of dev/s, lab/s"), "{}", ran.stderr);
+    assert!(told(place, &["show", "lab/s"]).contains("one"));
+    assert_eq!(place.run(&["show", "lab/s", "--host", "dev"]).code, Some(1));
+    assert_eq!(place.run(&["ls", "--host", "nobody"]).code, Some(8));
+
+    let asks = script(&json!([{"tool": {"name": "make", "output": "made", "permission": "shell"}}, {"say": "two"}]));
+    told(place, &["send", "s", &asks, "--host", "lab"]);
+    until_asked(place, "lab/s");
+    assert!(told(place, &["approve", "lab/s"]).starts_with("approved"));
+    let deadline = Deadline::new("the turn does not end");
+    while !told(place, &["show", "lab/s"]).contains("two") {
+        deadline.check();
+    }
+    assert!(!told(place, &["show", "dev/s"]).contains("two"), "the other one is another session");
+    let run = told(place, &["run", "--yes", "--host", "dev", &script(&json!([{"say": "over there"}]))]);
+    assert!(run.contains("over there"));
+    told(place, &["rm", "--yes", "lab/s"]);
+    assert!(told(place, &["show", "s"]).contains("one"), "the id alone is enough now");
+}
+
+#[tokio::test]
+async fn a_host_that_is_away_is_named_delays_nothing_and_shows_what_it_had() {
+    let (near, lab) = (Host::start(), with_session(&[]).await);
+    let place = &near.place;
+    know(place, "lab", &lab);
+    assert_eq!(names(place, &[]), ["lab/s"]);
+    // One that takes connections and never says anything.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let token = place.write("token", "0123456789abcdef0123456789abcdef");
+    let address = format!("ws://{}", mute.local_addr().unwrap());
+    told(place, &["hosts", "add", "mute", &address, "--token-file", token.to_str().unwrap()]);
+    lab.kill();
+    let since = Instant::now();
+    let ran = place.run(&["ls"]);
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert!(ran.stdout.contains("(cached)"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("mute is away") && ran.stderr.contains("lab is away"), "{}", ran.stderr);
+    let row = &rows(place, &[])["lab/s"];
+    assert_eq!(row["cached"], true);
+    let ran = place.run(&["show", "lab/s"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    told(place, &["hosts", "rm", "lab"]);
+    assert_eq!(names(place, &[]), Vec::<String>::new(), "nothing is left of one that is forgotten");
+}
+
+#[tokio::test]
+async fn a_session_moves_there_and_back_with_all_that_it_has() {
+    let near = with_session(&["--compact-keep", "5"]).await;
+    let lab = Host::start();
+    let place = &near.place;
+    know(place, "lab", &lab);
+    let plan = place.write("plan.txt", "first the tests");
+    told(place, &["fork", "s"]);
+    told(place, &["plan", "s", "--set", plan.to_str().unwrap()]);
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let file = place.write("bytes.bin", &bytes[..1_500_000]);
+    told(place, &["files", "s", "put", file.to_str().unwrap(), "deep/bytes.bin"]);
+    told(place, &["files", "s", "put", place.write("none", "").to_str().unwrap(), "empty"]);
+    told(place, &["files", "s", "--research", "put", plan.to_str().unwrap(), "r.md"]);
+    told(
+        place,
+        &["send", "--wait", "--yes", "s", &script(&json!([{"say": "two and a few more words than are kept"}]))],
+    );
+    told(place, &["compact", "s"]);
+    let before = files_of(place, "s");
+    assert!(before.keys().any(|name| name.starts_with("checkpoints/")) && before.contains_key("files/deep/bytes.bin"));
+
+    let ran = place.run(&["move", "s", "lab", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let moved: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&moved["host"], &moved["from"], &moved["session"]), (&json!("lab"), &json!("local"), &json!(S)));
+    assert!(ran.stderr.contains("a fork of it stays at local"), "{}", ran.stderr);
+    assert_same(place, &lab.place);
+    let arrived = files_of(&lab.place, "s");
+    for name in ["events.jsonl", "plan.md", "files/deep/bytes.bin", "files/empty", "research/r.md"] {
+        assert!(arrived.contains_key(name), "{name}");
+    }
+    assert!(!names(place, &[]).contains(&"local/s".to_owned()) && names(place, &[]).contains(&"lab/s".to_owned()));
+    assert!(names(place, &["--all", "--source", "grove"]).contains(&"local/s".to_owned()), "it is archived");
+
+    assert_eq!(told(place, &["plan", "s"]), "first the tests", "the one that goes on is meant");
+    let old = place.run(&["show", "local/s"]);
+    assert!(old.stderr.contains("moved to lab: lab/s"), "{}", old.stderr);
+    let attached = place.run(&["send", "local/s", "x"]);
+    assert!(attached.code == Some(1) && attached.stderr.contains("grove send lab/s"), "{}", attached.stderr);
+    assert_eq!(place.run(&["move", "s", "lab"]).code, Some(0), "it is there already");
+
+    told(place, &["send", "--wait", "--yes", "s", &script(&json!([{"say": "said over there"}]))]);
+    told(place, &["checkpoints", "local/s"]);
+    told(place, &["move", "s", "local"]);
+    assert_same(place, &lab.place);
+    assert!(told(place, &["show", "local/s"]).contains("said over there"));
+    assert!(place.run(&["show", "lab/s"]).stderr.contains("moved to local: local/s"));
+    told(place, &["send", "--wait", "--yes", "s", &script(&json!([{"say": "and here again"}]))]);
+    let ran = place.run(&["move", "s", "nobody"]);
+    assert_eq!(ran.code, Some(8));
+}
+
+#[tokio::test]
+async fn a_session_stays_while_a_turn_runs_and_where_another_one_has_its_id() {
+    let (near, lab) = (with_session(&[]).await, with_session(&[]).await);
+    let place = &near.place;
+    know(place, "lab", &lab);
+    let ran = place.run(&["move", "local/s", "lab"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("lab has a session s already") && ran.stderr.contains("grove rm lab/s"),
+        "{}",
+        ran.stderr
+    );
+    told(place, &["rm", "--yes", "lab/s"]);
+    told(place, &["send", "s", &script(&json!([{"tool": {"name": "make", "output": "ok", "permission": "shell"}}]))]);
+    until_asked(place, "local/s");
+    let ran = place.run(&["move", "s", "lab"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("a turn is running"), "{}", ran.stderr);
+    assert_eq!(names(place, &[]), ["local/s"]);
+    place.write("home/.config/grove/grove.toml", format!("[stores.archive]\nfolder = {:?}\n", place.path("archive")));
+    let ran = place.run(&["move", "s", "archive"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("grove migrate"), "{}", ran.stderr);
+}
+
+/// Begins to move a session that is large enough to be caught at it.
+fn caught_moving(place: &Place, to: &Place) -> Child {
+    let big = place.data().join("session-state/s/files");
+    fs::create_dir_all(&big).unwrap();
+    fs::write(big.join("big"), vec![7; 64 << 20]).unwrap();
+    let child = beside(place, &["move", "s", "lab"]);
+    let deadline = Deadline::new("nothing arrives");
+    while !to.data().join("session-state/s~import/files").exists() {
+        deadline.check();
+    }
+    child
+}
+
+#[tokio::test]
+async fn killing_the_host_that_a_session_goes_to_loses_nothing() {
+    let (near, lab) = (with_session(&[]).await, Host::start());
+    let place = near.place.clone();
+    know(&place, "lab", &lab);
+    let child = caught_moving(&place, &lab.place);
+    let far = lab.kill();
+    assert_ne!(child.wait_with_output().unwrap().status.code(), Some(0));
+    let lab = far.serve(&[]);
+    assert_eq!(names(&place, &[]), ["local/s"]);
+    told(&place, &["send", "--wait", "--yes", "s", &script(&json!([{"say": "still here"}]))]);
+    told(&place, &["move", "s", "lab"]);
+    assert_same(&lab.place, &place);
+    assert_eq!(names(&place, &[]), ["lab/s"]);
+}
+
+#[tokio::test]
+async fn killing_the_host_that_a_session_leaves_loses_nothing() {
+    let (near, lab) = (with_session(&[]).await, Host::start());
+    let place = near.place.clone();
+    know(&place, "lab", &lab);
+    let child = caught_moving(&place, &lab.place);
+    near.kill();
+    assert_ne!(child.wait_with_output().unwrap().status.code(), Some(0));
+    let near = place.serve(&[]);
+    assert_eq!(names(&place, &[]), ["local/s"]);
+    told(&place, &["move", "s", "lab"]);
+    assert_same(&lab.place, &near.place);
+    assert!(told(&place, &["show", "s"]).contains("one"));
+}
+
+#[tokio::test]
+async fn a_host_that_goes_away_in_the_middle_of_a_turn_comes_back_with_it() {
+    let (near, lab) = (Host::start(), with_session(&[]).await);
+    let place = &near.place;
+    know(place, "lab", &lab);
+    let steps = json!([{"tool": {"name": "make", "output": "ok", "permission": "shell"}}, {"say": "the end"}]);
+    let child = beside(place, &["send", "--wait", "lab/s", &script(&steps)]);
+    until_asked(place, "lab/s");
+    let far = lab.kill();
+    assert_eq!(rows(place, &[])["lab/s"]["cached"], true);
+    let _lab = far.serve(&[]);
+    until_asked(place, "lab/s");
+    assert!(rows(place, &[])["lab/s"].get("cached").is_none());
+    told(place, &["approve", "s"]);
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!((ended.status.code(), said.matches("the end").count()), (Some(0), 1), "{said}");
+}

@@ -1,0 +1,200 @@
+//! The sessions of every source, in every dialect.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use grove_core::ClientId;
+use grove_wire::ahp::error_code;
+use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::x_grove::sessions::{Call, Method, Outcome};
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::answer::encode;
+use crate::connection::{Notice, Outgoing, Queue};
+use crate::host::Host;
+use crate::sequencer::Reply;
+use crate::sessions::{Refusal, Visit, Why};
+
+/// How many notices wait to be written. Past that the next ones wait where they come from, and are lost there when they are
+/// too many: then the client is told to list anew.
+const WINDOW: usize = 64;
+
+/// What one connection does with them.
+pub(super) struct Layer {
+    host: Host,
+    queue: Arc<Queue>,
+    /// Begun with the first call.
+    visit: Option<Arc<dyn Visit>>,
+    /// Dropping it ends the subscription.
+    subscribed: Option<oneshot::Sender<()>>,
+}
+
+impl Layer {
+    pub(super) fn new(host: Host, queue: Arc<Queue>) -> Self {
+        Self { host, queue, visit: None, subscribed: None }
+    }
+
+    /// Answers a request. What asks a provider may take long: what the client says meanwhile is not held up.
+    pub(super) async fn handle(
+        &mut self,
+        client: &ClientId,
+        id: Id,
+        method: Method,
+        params: Option<&RawValue>,
+        reply: Reply,
+    ) {
+        let begun = self.begin(client, method, params);
+        let (visit, call) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return reply(Box::new(move || jsonrpc::error(Some(&id), &error))),
+        };
+        match call {
+            Call::Subscribe => self.subscribe(visit.as_ref(), &id, reply),
+            Call::Unsubscribe => {
+                self.subscribed = None;
+                answer(&id, Ok(Outcome::Done {}), reply);
+            }
+            // What only chooses takes effect in its order.
+            Call::List(_)
+            | Call::Providers
+            | Call::Types(_)
+            | Call::Open(_)
+            | Call::OpenChat(_)
+            | Call::OpenNewSessionView
+            | Call::SetActiveProvider(_)
+            | Call::BrowseActions
+            | Call::AnswerTrust(_) => answer(&id, visit.call(call).await, reply),
+            Call::TypesForFolder(_)
+            | Call::Create(_)
+            | Call::SetSessionType(_)
+            | Call::UnsetNewSession
+            | Call::SendAndCreateChat(_)
+            | Call::SendRequest(_)
+            | Call::SetModel(_)
+            | Call::RenameChat(_)
+            | Call::Archive(_)
+            | Call::Unarchive(_)
+            | Call::Delete(_)
+            | Call::DeleteChat(_)
+            | Call::SetRead(_)
+            | Call::Browse(_) => {
+                self.host.0.env.spawn.spawn(Box::pin(async move { answer(&id, visit.call(call).await, reply) }));
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        client: &ClientId,
+        method: Method,
+        params: Option<&RawValue>,
+    ) -> Result<(Arc<dyn Visit>, Call), ErrorObject> {
+        let Some(layer) = self.host.sessions_layer() else {
+            return Err(ErrorObject::unknown_method(method.as_str()));
+        };
+        let call = Call::read(method, params).map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+        let visit = match &self.visit {
+            Some(visit) => visit.clone(),
+            None => {
+                let visit = layer.visit(client).map_err(refused)?;
+                self.visit = Some(visit.clone());
+                visit
+            }
+        };
+        Ok((visit, call))
+    }
+
+    /// Begins the subscription, or begins it anew. The answer comes before everything that is told.
+    fn subscribe(&mut self, visit: &dyn Visit, id: &Id, reply: Reply) {
+        let (result, frames) = visit.subscribe();
+        answer(id, Ok(Outcome::Subscribed(Box::new(result))), reply);
+        let (stop, stopped) = oneshot::channel();
+        self.subscribed = Some(stop);
+        self.host.0.env.spawn.spawn(Box::pin(tell(frames, self.queue.clone(), stopped)));
+    }
+}
+
+/// Passes on what is told until the subscription or the connection ends.
+async fn tell(mut frames: BoxStream<'static, Arc<str>>, queue: Arc<Queue>, mut stopped: oneshot::Receiver<()>) {
+    let window = Arc::new(Semaphore::new(WINDOW));
+    let mut closed = pin!(queue.closed());
+    loop {
+        let next = async {
+            let permit = window.clone().acquire_owned().await.ok()?;
+            Some((frames.next().await?, permit))
+        };
+        tokio::select! {
+            _ = &mut stopped => return,
+            _ = &mut closed => return,
+            next = next => match next {
+                Some((frame, permit)) => queue.push(Outgoing::Notice(Notice { frame, _permit: permit })),
+                None => return,
+            },
+        }
+    }
+}
+
+fn answer(id: &Id, outcome: Result<Outcome, Refusal>, reply: Reply) {
+    let answer = match outcome {
+        Ok(outcome) => encode(id, &outcome),
+        Err(refusal) => jsonrpc::error(Some(id), &refused(refusal)),
+    };
+    reply(Box::new(move || answer));
+}
+
+fn refused(refusal: Refusal) -> ErrorObject {
+    let Refusal { why, words } = refusal;
+    let (code, data) = match why {
+        Why::NoSession => (error_code::SESSION_NOT_FOUND, None),
+        Why::NoProvider => (error_code::PROVIDER_NOT_FOUND, None),
+        Why::NotFound => (error_code::NOT_FOUND, None),
+        Why::Unfit => (code::INVALID_PARAMS, None),
+        // A text and a text make an object in every case.
+        Why::TrustNeeded(needed) => (error_code::PERMISSION_DENIED, serde_json::to_value(needed).ok()),
+        Why::Untrusted => (error_code::PERMISSION_DENIED, None),
+        Why::Failed => (code::INTERNAL, None),
+    };
+    ErrorObject { code, message: words, data }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::env::SystemClock;
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_told_no_more_than_a_window() {
+        let queue = Arc::new(Queue::new(&Limits::default()));
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counted = taken.clone();
+        let frames = futures_util::stream::repeat_with(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Arc::from("{}")
+        });
+        let (stop, stopped) = oneshot::channel();
+        let telling = tokio::spawn(tell(frames.boxed(), queue.clone(), stopped));
+        let settled = || async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        };
+        settled().await;
+        assert_eq!(taken.load(Ordering::Relaxed), WINDOW);
+        // What was written makes room for as much again.
+        let mut written = VecDeque::new();
+        queue.take(&mut written, &SystemClock).await;
+        assert_eq!(written.len(), WINDOW);
+        written.clear();
+        settled().await;
+        assert_eq!(taken.load(Ordering::Relaxed), 2 * WINDOW);
+        drop(stop);
+        telling.await.unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! A session that goes to another host: what it has, and that it has left.
+//!
+//! Whoever moves it reads its folder through the session's task, which writes nothing while it answers. Between two answers it
+//! goes on as ever, so a stamp of all files says whether they are still those that were read: only then does it leave.
+
+use grove_core::*;
+use grove_fs::copy::{self, Inventory, Place};
+use grove_fs::names::RelativeName;
+use grove_fs::{Confined, FsError, SessionFs};
+
+use super::publishing::Outbox;
+use super::{MigrateError, SessionTask};
+use crate::sequencer::Stopped;
+use crate::store::moving::MoveError;
+use crate::store::paths;
+use crate::store::session_file::Fate;
+
+/// What somebody who moves a session asks of it.
+#[derive(Clone, Debug)]
+pub(crate) enum HandoverRequest {
+    Files,
+    Read { path: String, offset: u64, length: usize },
+    Leave(Whereabouts),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum HandoverAnswer {
+    Files(Box<HandedOver>),
+    Piece(Vec<u8>),
+    Left,
+}
+
+/// What a session has to hand over.
+#[derive(Clone, Debug)]
+pub(crate) struct HandedOver {
+    pub(crate) provider: ProviderId,
+    pub(crate) inventory: Inventory,
+    pub(crate) moved_to: Option<Whereabouts>,
+    pub(crate) moved_from: Option<Whereabouts>,
+}
+
+impl SessionTask {
+    pub(super) async fn hand_over(
+        &mut self,
+        request: HandoverRequest,
+    ) -> Result<Result<HandoverAnswer, MigrateError>, Stopped> {
+        if self.around.env.stores.is_entrusted(&self.tip.store) {
+            return Ok(Err(MigrateError::OfClient));
+        }
+        match request {
+            HandoverRequest::Files => Ok(self.inventory().await.map(|inventory| {
+                HandoverAnswer::Files(Box::new(HandedOver {
+                    provider: self.tip.provider.clone(),
+                    inventory,
+                    moved_to: self.tip.details.moved_to.clone(),
+                    moved_from: self.tip.details.moved_from.clone(),
+                }))
+            })),
+            HandoverRequest::Read { path, offset, length } => {
+                Ok(self.piece(&path, offset, length).await.map(HandoverAnswer::Piece))
+            }
+            HandoverRequest::Leave(to) => self.leave_host(to).await.map(|left| left.map(|()| HandoverAnswer::Left)),
+        }
+    }
+
+    async fn inventory(&mut self) -> Result<Inventory, MigrateError> {
+        self.hold_still().await?;
+        let folder = paths::folder(&self.tip.id);
+        let found = copy::inventory(&Place { store: self.fs.as_ref(), folder: &folder, database: None }).await?;
+        match found.not_files.is_empty() {
+            true => Ok(found),
+            false => Err(MoveError::NotFiles(found.not_files).into()),
+        }
+    }
+
+    async fn piece(&mut self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, MigrateError> {
+        let no_file = |_| MigrateError::NoFile(path.to_owned());
+        RelativeName::parse(path).map_err(no_file)?;
+        let folder = Confined::new(self.fs.as_ref(), &paths::folder(&self.tip.id))?.without_links();
+        match folder.read_range(path, offset, length).await {
+            Err(error @ FsError::NotFound { .. }) => Err(no_file(error)),
+            read => Ok(read?),
+        }
+    }
+
+    /// Says where the session is from now on. It stays here as it was, archived.
+    async fn leave_host(&mut self, to: Whereabouts) -> Result<Result<(), MigrateError>, Stopped> {
+        match self.inventory().await {
+            Ok(found) if found.stamp() == to.stamp => {}
+            Ok(_) => return Ok(Err(MigrateError::Changed)),
+            Err(error) => return Ok(Err(error)),
+        }
+        let mut details = self.tip.details.clone();
+        let words = words_of(&to);
+        if !details.warnings.contains(&words) {
+            details.warnings.push(words);
+        }
+        details.moved_to = Some(to);
+        // In one piece: nobody finds it archived without knowing where it is.
+        let mut out = Outbox::default();
+        let told = Command::ReportSession(SessionEvent::DetailsChanged(Box::new(details)));
+        let archived = Command::ReportSession(SessionEvent::ArchivedChanged(true));
+        for command in [told, archived] {
+            if let Err(reason) = self.accept(command, &Who::Host, &mut out) {
+                self.send(out).await?;
+                return Ok(Err(MigrateError::Refused(reason.to_string())));
+            }
+        }
+        self.send(out).await?;
+        self.take_outstanding().await;
+        self.write_folder(Fate::Kept).await;
+        Ok(Ok(()))
+    }
+}
+
+/// What a person is told who finds a session that has left.
+pub(crate) fn words_of(to: &Whereabouts) -> String {
+    format!("this session was moved to {}: go on with it there", to.host)
+}

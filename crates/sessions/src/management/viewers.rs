@@ -1,0 +1,91 @@
+//! Those who look: each has a selection of their own, over one list.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::view::{Selection, View};
+use crate::ids::ProviderId;
+use crate::registry::Entry;
+use crate::session::SessionState;
+
+/// Which of those who look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ViewerId(u64);
+
+/// One who looks.
+#[derive(Debug, Default)]
+pub(super) struct Viewer {
+    pub(super) selection: Selection,
+    view: watch::Sender<Arc<View>>,
+}
+
+/// All who look.
+#[derive(Debug, Default)]
+pub(super) struct Viewers {
+    all: BTreeMap<ViewerId, Viewer>,
+    next: u64,
+}
+
+impl Viewers {
+    pub(super) fn add(&mut self) -> ViewerId {
+        self.next += 1;
+        let id = ViewerId(self.next);
+        self.all.insert(id, Viewer::default());
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: ViewerId) {
+        self.all.remove(&id);
+    }
+
+    pub(super) fn get(&self, id: ViewerId) -> Option<&Viewer> {
+        self.all.get(&id)
+    }
+
+    pub(super) fn selection(&mut self, id: ViewerId) -> Option<&mut Selection> {
+        self.all.get_mut(&id).map(|viewer| &mut viewer.selection)
+    }
+
+    pub(super) fn selections(&mut self) -> impl Iterator<Item = &mut Selection> {
+        self.all.values_mut().map(|viewer| &mut viewer.selection)
+    }
+
+    /// Makes every view what follows from its selection now. `true`: one of them is another than before.
+    pub(super) fn look(&mut self, entries: &[Entry], persisted: Option<&ProviderId>) -> bool {
+        let mut differs = false;
+        for viewer in self.all.values_mut() {
+            let view = viewer.selection.view(entries, persisted);
+            differs |= viewer.view.send_if_modified(|known| {
+                let differs = **known != view;
+                if differs {
+                    *known = Arc::new(view);
+                }
+                differs
+            });
+        }
+        differs
+    }
+
+    /// The sessions that somebody looks at, for waiting until one of them changes.
+    pub(super) fn active(&self) -> Vec<watch::Receiver<Arc<SessionState>>> {
+        let active = self.all.values().filter_map(|viewer| Some(viewer.selection.active()?.receiver()));
+        active
+            .map(|mut receiver| {
+                receiver.mark_unchanged();
+                receiver
+            })
+            .collect()
+    }
+}
+
+impl Viewer {
+    pub(super) fn view(&self) -> Arc<View> {
+        self.view.borrow().clone()
+    }
+
+    pub(super) fn follow(&self) -> watch::Receiver<Arc<View>> {
+        self.view.subscribe()
+    }
+}

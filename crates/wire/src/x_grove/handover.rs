@@ -1,0 +1,96 @@
+//! A session that goes to another host, as the host that it leaves sees it.
+//!
+//! A client lists what the session has, reads it, gives it to the other host (`x-grove/import/…`, with `from`), and then says
+//! that the session has left. It is the client that knows both hosts: they never talk to each other.
+
+use serde::{Deserialize, Serialize};
+
+/// How many bytes of a file are read at once. In base64 they still fit into a message.
+pub const MOST_BYTES: usize = 2 << 20;
+
+/// The methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Files,
+    Read,
+    Leave,
+}
+
+impl Method {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Method::Files => "x-grove/handover/files",
+            Method::Read => "x-grove/handover/read",
+            Method::Leave => "x-grove/handover/leave",
+        }
+    }
+}
+
+/// What a session has. It is refused while a turn runs, and for sessions that a client keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FilesResult {
+    /// The agent that works in it.
+    pub provider: String,
+    pub files: Vec<File>,
+    /// One word for all of them, but what a host writes for itself: where it is the same, nothing has changed.
+    pub stamp: String,
+    /// Where the session went, where it has left already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<Whereabouts>,
+    /// Where it came from, where it was another host's before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<Whereabouts>,
+}
+
+/// A file of a session's folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct File {
+    /// Below the session's folder.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+    pub sha256: String,
+}
+
+/// A session at another host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Whereabouts {
+    /// What that host is called by whoever moved the session.
+    pub host: String,
+    /// The session's URI there.
+    pub session: String,
+    /// What its files were when it went.
+    pub stamp: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadParams {
+    pub path: String,
+    /// Where to begin, in bytes.
+    pub offset: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadResult {
+    /// In base64, at most [`MOST_BYTES`] of them; none where the file ends.
+    pub data: String,
+}
+
+/// The session is at another host from now on. It is refused where its files are others than those of `stamp`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaveParams {
+    pub to: Whereabouts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaveResult {
+    /// The session's URI here, where it is archived.
+    pub session: String,
+}

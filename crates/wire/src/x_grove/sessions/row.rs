@@ -1,0 +1,212 @@
+//! A session as it is listed: everything that its facade says.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How many of a session's chats and of a chat's changed files are told: the first ones.
+pub const MOST_CHATS: usize = 200;
+pub const MOST_CHANGES: usize = 200;
+
+/// A session. Times are milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Row {
+    /// `providerId:localId`.
+    pub id: String,
+    pub resource: String,
+    pub provider_id: String,
+    pub session_type: String,
+    pub icon: String,
+    pub created_at: u64,
+    pub updated_at: u64,
+    pub title: String,
+    pub status: Status,
+    /// The first chat after the main one that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
+    /// What is known of where it came from, as its source has it.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub metadata: Value,
+    pub capabilities: Capabilities,
+    pub changes: Changes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    pub loading: bool,
+    pub is_archived: bool,
+    pub is_read: bool,
+    /// What happens in it now, in Markdown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_turn_end: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_hub_info: Option<GitHubInfo>,
+    /// The main one first, and at most [`MOST_CHATS`].
+    pub chats: Vec<Chat>,
+    /// The key of its group. Without one nobody knows where it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// The context keys of the row.
+    pub context: RowContext,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RowContext {
+    pub chat_session_provider_id: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Status {
+    #[default]
+    Untitled,
+    InProgress,
+    NeedsInput,
+    Completed,
+    Error,
+}
+
+/// What can be done with a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Capabilities {
+    pub supports_multiple_chats: bool,
+    pub supports_fork: bool,
+    pub supports_rename: bool,
+    pub supports_delete: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Chat {
+    pub resource: String,
+    pub created_at: u64,
+    pub updated_at: u64,
+    pub title: String,
+    pub status: Status,
+    pub changes: Changes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    pub loading: bool,
+    pub is_archived: bool,
+    pub is_read: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_turn_end: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_hub_info: Option<GitHubInfo>,
+    pub interactivity: Interactivity,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mode {
+    pub id: String,
+    pub kind: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Interactivity {
+    #[default]
+    Full,
+    ReadOnly,
+    Hidden,
+}
+
+/// Changed files: what they come to, and the first [`MOST_CHANGES`] of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Changes {
+    pub total: usize,
+    pub insertions: u64,
+    pub deletions: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileChange>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    pub uri: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_uri: Option<String>,
+    pub operation: FileOperation,
+    pub insertions: u64,
+    pub deletions: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FileOperation {
+    Created,
+    Modified,
+    Deleted,
+}
+
+/// Where a session works.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Workspace {
+    pub uri: String,
+    pub label: String,
+    pub icon: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repositories: Vec<Repository>,
+    pub requires_workspace_trust: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Repository {
+    pub uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_branch_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_branch_protected: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitHubInfo {
+    pub owner: String,
+    pub repo: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequest>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PullRequest {
+    pub number: u64,
+    pub uri: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+}
+
+/// Sessions that work in the same place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// What rows name it by. The last group may have none: those of which nobody knows where they work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What stands above its rows.
+    pub heading: String,
+}
