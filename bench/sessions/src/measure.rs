@@ -166,10 +166,16 @@ async fn changes_by_listing(endpoints: &[Endpoint]) -> Result<Vec<Duration>> {
         let title = format!("listed {number}");
         let began = Instant::now();
         session.dispatch(titled(&title))?.await;
-        lister.sessions().refresh().await?;
-        let seen = lister.sessions().read(|list| list.iter().any(|row| row.title == title));
-        ensure!(seen, "a list is older than the change");
-        taken.push(began.elapsed());
+        let seen = async {
+            loop {
+                lister.sessions().refresh().await?;
+                // A list that was under way may be older than the change.
+                if lister.sessions().read(|list| list.iter().any(|row| row.title == title)) {
+                    return anyhow::Ok(began.elapsed());
+                }
+            }
+        };
+        taken.push(tokio::time::timeout(PATIENCE, seen).await.context("a list does not have the change")??);
     }
     taken.sort_unstable();
     Ok(taken)
