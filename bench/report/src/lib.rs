@@ -1,7 +1,7 @@
 //! What a benchmark should reach, and whether it did: the same in every report.
 //!
 //! A [`Goal`] has a bound and the figure that was measured. [`Goals`] shows them as the last lines of a report, and
-//! [`json`] gives them to programs. What was not measured is neither met nor missed.
+//! [`json()`] gives them to programs. What was not measured is neither met nor missed.
 //!
 //! ```
 //! use grove_bench_report::{Bound, Goal, Goals, is_any_missed};
