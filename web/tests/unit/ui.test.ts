@@ -2,7 +2,7 @@
 import { type Component, flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Client } from '../../src/protocol/client';
-import type { ChannelStore } from '../../src/store/channel.svelte';
+import { ChannelStore } from '../../src/store/channel.svelte';
 import { Host } from '../../src/store/host.svelte';
 import FileEdit from '../../src/ui/FileEdit.svelte';
 import Permission from '../../src/ui/Permission.svelte';
@@ -313,6 +313,24 @@ describe('settings', () => {
     const shown = show(Settings, { session: sessionStore({ _meta: { remembered } }) });
     expect(words(find(shown, 'button'))).toBe('2 remembered answers');
     expect([...shown.querySelectorAll('dialog li')].map(words)).toEqual(['Command ls Always', 'Command make Always']);
+  });
+});
+
+describe('a prompt', () => {
+  it('that is sent before the chat is known goes out when it is', async () => {
+    const chat = new ChannelStore(host.client, 'chat', 'ahp-chat:/1');
+    const shown = show(PromptBox, { chat, session: sessionStore({}), sent: () => {} });
+    const field = find<HTMLTextAreaElement>(shown, 'textarea');
+    field.value = 'hello';
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }));
+    flushSync();
+    expect([dispatched.length, field.value]).toEqual([0, 'hello']);
+    chat.state = { turns: [], status: 1 } as Partial<ChatState> as ChatState;
+    flushSync();
+    await settled();
+    expect(dispatched).toMatchObject([{ type: 'chat/turnStarted', message: { text: 'hello' } }]);
+    expect(field.value).toBe('');
   });
 });
 
