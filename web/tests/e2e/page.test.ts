@@ -202,6 +202,8 @@ describe('a session', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('radio', { name: /Scripted/ }).focus();
     await page.keyboard.press('Enter');
+    // A dialog that closes gives the focus back to where it was: only then is it ours.
+    await page.getByRole('radio', { name: /Scripted/ }).waitFor({ state: 'hidden' });
     await page.getByRole('textbox', { name: 'Prompt' }).focus();
     await page.keyboard.type('Two lines,');
     await page.keyboard.press('Shift+Enter');
