@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use grove_core::*;
+use grove_testkit::looking_turn;
 use grove_tree::turns::{Origin, header_line, turn_lines};
 use grove_wire::copilot::project;
 use serde::Serialize;
@@ -153,48 +154,6 @@ fn beside(session: &Session) -> serde_json::Value {
     })
 }
 
-/// What was asked, a call with its result, and an answer.
 fn turn(number: u64, output: usize) -> Turn {
-    let at = Timestamp(BEGAN.0 + number * 1_000);
-    let result = ToolResult {
-        success: true,
-        past_tense_message: "Looked".to_owned(),
-        output: Some(words(number, output)),
-        attached: Vec::new(),
-        extra: None,
-    };
-    let call = ToolCall {
-        id: format!("call-{number}").into(),
-        name: "look".to_owned(),
-        display_name: "Look".to_owned(),
-        kind: None,
-        language: None,
-        invocation_message: "Looks".to_owned(),
-        intention: None,
-        client: None,
-        input: Some(json!({"path": format!("src/{number}.rs")}).to_string()),
-        confirmed: None,
-        output: None,
-        status: ToolCallStatus::Completed(result),
-        ready_rank: Some(0),
-        announced: None,
-        extra: None,
-    };
-    let text = TextPart { id: "answer".into(), content: words(number, ANSWER), delivery: Delivery::Streamed };
-    Turn {
-        id: format!("turn-{number}").into(),
-        message: Message::user(format!("What is in file {number}?")),
-        parts: vec![Part::ToolCall(Box::new(call)), Part::Text(text)],
-        usage: None,
-        outcome: Outcome::Complete,
-        started_at: at,
-        ended_at: at,
-        encodings: Encodings::default(),
-    }
-}
-
-fn words(number: u64, count: usize) -> String {
-    const WORDS: [&str; 8] = ["the", "event", "returns", "fn resume()", "of", "log", "line", "and"];
-    let word = |at: usize| WORDS.get((at * 7 + number as usize) % WORDS.len()).copied().unwrap_or_default();
-    (0..count).map(word).collect::<Vec<_>>().join(" ")
+    looking_turn(number, Timestamp(BEGAN.0 + number * 1_000), output, ANSWER)
 }

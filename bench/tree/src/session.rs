@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use grove_core::*;
+use grove_testkit::looking_turn;
 use grove_tree::turns::{Origin, header_line, turn_lines};
 use serde_json::json;
 
@@ -63,48 +64,7 @@ pub(crate) fn write(sessions: &Path, entries: usize, bytes: u64) -> Result<(usiz
     Ok((count, length))
 }
 
-/// What was asked, a call with its result, and an answer: five entries.
+/// Five entries.
 fn turn(number: u64) -> Turn {
-    let at = Timestamp(1_767_322_800_000 + number * 1_000);
-    let result = ToolResult {
-        success: true,
-        past_tense_message: "Looked".to_owned(),
-        output: Some(words(number, RESULT)),
-        attached: Vec::new(),
-        extra: None,
-    };
-    let call = ToolCall {
-        id: format!("call-{number}").into(),
-        name: "look".to_owned(),
-        display_name: "Look".to_owned(),
-        kind: None,
-        language: None,
-        invocation_message: "Looks".to_owned(),
-        intention: None,
-        client: None,
-        input: Some(json!({"path": format!("src/{number}.rs")}).to_string()),
-        confirmed: None,
-        output: None,
-        status: ToolCallStatus::Completed(result),
-        ready_rank: Some(0),
-        announced: None,
-        extra: None,
-    };
-    let text = TextPart { id: "answer".into(), content: words(number, ANSWER), delivery: Delivery::Streamed };
-    Turn {
-        id: format!("turn-{number}").into(),
-        message: Message::user(format!("What is in file {number}?")),
-        parts: vec![Part::ToolCall(Box::new(call)), Part::Text(text)],
-        usage: None,
-        outcome: Outcome::Complete,
-        started_at: at,
-        ended_at: at,
-        encodings: Encodings::default(),
-    }
-}
-
-fn words(number: u64, count: usize) -> String {
-    const WORDS: [&str; 8] = ["the", "entry", "returns", "fn open()", "of", "index", "line", "and"];
-    let word = |at: usize| WORDS.get((at * 7 + number as usize) % WORDS.len()).copied().unwrap_or_default();
-    (0..count).map(word).collect::<Vec<_>>().join(" ")
+    looking_turn(number, Timestamp(1_767_322_800_000 + number * 1_000), RESULT, ANSWER)
 }

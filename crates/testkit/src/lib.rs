@@ -16,6 +16,8 @@ pub mod ahp;
 mod client;
 pub mod model;
 mod socket;
+mod turns;
 
 pub use client::*;
 pub use socket::{Ended, PATIENCE, Stream};
+pub use turns::looking_turn;
