@@ -126,8 +126,8 @@ pub trait AgentSession: Send + Sync + 'static {
 pub enum Closing {
     /// The chat is gone for good.
     Removed,
-    /// The host stops. A turn that can go on without it does.
-    HostStops,
+    /// Nobody looks after it for now: the host stops, or the session rests. A turn that can go on alone does.
+    LetGo,
     /// The conversation goes on from elsewhere, and begins anew for the agent.
     Replaced,
 }

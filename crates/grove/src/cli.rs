@@ -622,7 +622,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, conflicts_with_all = [
         "listen", "tls_cert", "tls_key", "insecure", "copilot_listen", "json", "replay_actions", "replay_bytes", "turn_silence",
         "durability", "log_frames", "log_agent_frames", "detached", "default_directory", "browse_roots", "read_roots",
-        "default_agent", "max_agents", "agent_idle", "spill_bytes", "compact_at", "compact_keep", "store", "log_dir",
+        "default_agent", "max_agents", "agent_idle", "session_idle", "spill_bytes", "compact_at", "compact_keep", "store", "log_dir",
     ])]
     pub(crate) stdio: bool,
     /// A loopback address at which the GitHub Copilot SDK finds a server; port 0 takes a free one
@@ -678,6 +678,9 @@ pub(crate) struct ServeArgs {
     /// After how many seconds without a turn an agent's process is stopped; it is brought back when needed [default: 600]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) agent_idle: Option<u64>,
+    /// After how many seconds a session leaves memory that nobody looks at and that does nothing; 0 is never [default: 600]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) session_idle: Option<u64>,
     /// Above how many bytes output for agents, and what is pasted or attached, goes to files [default: 65536]
     #[arg(long, value_name = "BYTES")]
     pub(crate) spill_bytes: Option<NonZeroUsize>,

@@ -52,6 +52,9 @@ pub(crate) struct Health {
     pub(crate) version: String,
     pub(crate) pid: u32,
     pub(crate) sessions: usize,
+    /// How many of them are in memory. A host from before this was told says nothing of it.
+    #[serde(default)]
+    pub(crate) loaded_sessions: usize,
     pub(crate) running_turns: usize,
     pub(crate) connections: usize,
     pub(crate) server_seq: u64,

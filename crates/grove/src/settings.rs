@@ -79,6 +79,8 @@ const IDLE_EXIT: u64 = 600;
 const MAX_AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// After how many seconds without a turn an agent's process is stopped.
 const AGENT_IDLE: u64 = 600;
+/// After how many seconds a session leaves memory that nobody looks at.
+const SESSION_IDLE: u64 = 600;
 /// Above how many bytes output and messages go to files.
 const SPILL_BYTES: NonZeroUsize = NonZeroUsize::MIN.saturating_add((64 << 10) - 1);
 /// The agent of sessions that name none. It needs no model and no account, so it is there for everybody.
@@ -111,6 +113,7 @@ pub(crate) struct Settings {
     pub(crate) max_agents: Setting<NonZeroUsize>,
     /// Seconds.
     pub(crate) agent_idle: Setting<u64>,
+    pub(crate) session_idle: Setting<u64>,
     pub(crate) spill_bytes: Setting<NonZeroUsize>,
     /// Percent of the model's window; 0 is never.
     pub(crate) compact_at: Setting<u8>,
@@ -173,6 +176,7 @@ impl Settings {
             default_agent: layers.one("default-agent", serve.default_agent.clone(), || DEFAULT_AGENT.to_owned())?,
             max_agents: layers.one("max-agents", serve.max_agents, || MAX_AGENTS)?,
             agent_idle: layers.one("agent-idle", serve.agent_idle, || AGENT_IDLE)?,
+            session_idle: layers.one("session-idle", serve.session_idle, || SESSION_IDLE)?,
             spill_bytes: layers.one("spill-bytes", serve.spill_bytes, || SPILL_BYTES)?,
             compact_at: layers.one("compact-at", serve.compact_at, || compaction.at_percent)?,
             compact_keep: layers.one("compact-keep", serve.compact_keep, || compaction.keep_tokens)?,
@@ -258,6 +262,7 @@ const KEYS: &[&str] = &[
     "default-agent",
     "max-agents",
     "agent-idle",
+    "session-idle",
     "spill-bytes",
     "compact-at",
     "compact-keep",

@@ -128,6 +128,9 @@ pub struct Limits {
     pub client_grace: Duration,
     /// How long a connection may be silent; pings go out three times as often.
     pub connection_silence: Duration,
+    /// How long a session stays in memory that nobody looks at and that has nothing to do; it may be twice that. Zero is
+    /// for as long as the host runs.
+    pub session_idle: Duration,
 }
 
 impl Default for Limits {
@@ -157,6 +160,7 @@ impl Default for Limits {
             stop_grace: Duration::from_secs(5),
             client_grace: Duration::from_secs(30),
             connection_silence: Duration::from_secs(90),
+            session_idle: Duration::from_secs(10 * 60),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::hooks::{Hook, Hooks};
 use crate::import::Places;
 use crate::journal::{Journal, NoJournal, Recovered};
 use crate::leases::Leases;
+use crate::resting::Rests;
 use crate::sequencer::{
     ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Trace,
     Unwritten,
@@ -81,9 +82,10 @@ pub(crate) struct Inner {
 }
 
 #[derive(Default)]
-struct Sessions {
-    stopping: bool,
-    open: HashMap<SessionId, SessionHandle>,
+pub(crate) struct Sessions {
+    pub(crate) stopping: bool,
+    pub(crate) open: HashMap<SessionId, SessionHandle>,
+    pub(crate) rest: Rests,
 }
 
 /// What a client asks for when it creates a session.
@@ -143,6 +145,8 @@ pub enum CreateError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     pub sessions: usize,
+    /// How many of them are in memory: those that somebody looks at, or did a while ago.
+    pub loaded: usize,
     pub running_turns: usize,
     pub connections: usize,
     pub server_seq: u64,
@@ -206,6 +210,7 @@ impl Host {
         for uri in unfinished {
             host.session(&uri).await?;
         }
+        host.let_sessions_rest();
         // Clients that took part before may come back.
         taking_part.into_iter().for_each(|client| host.client_left(client));
         Ok(host)
@@ -404,8 +409,8 @@ impl Host {
             if sessions.open.contains_key(&id) || self.0.imports.has(&id) {
                 return Err(CreateError::Exists(wanted.uri));
             }
-            let handle =
-                session::start(tip, fs.clone(), agent, self.surroundings(&id), Beginning::New { begun, heritage });
+            let beginning = Beginning::New { begun, heritage };
+            let handle = session::start(tip, fs.clone(), agent, self.surroundings(&id, &mut sessions), beginning);
             sessions.open.insert(id.clone(), handle);
         }
         let room = match trace {
@@ -442,7 +447,7 @@ impl Host {
         Ok(session_file::make_room(fs, &new.id).await?)
     }
 
-    fn surroundings(&self, id: &SessionId) -> Surroundings {
+    fn surroundings(&self, id: &SessionId, sessions: &mut Sessions) -> Surroundings {
         let keeps = self.0.keeping.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
         Surroundings {
             temp_files: if keeps { Fate::Kept } else { self.0.config.temp_files },
@@ -455,6 +460,7 @@ impl Host {
             host: Arc::downgrade(&self.0),
             copies: self.0.copies.clone(),
             left: self.0.left.clone(),
+            spills: sessions.rest.take_spills(id),
         }
     }
 
@@ -506,6 +512,7 @@ impl Host {
             .sequencer
             .read(|published, counters| Status {
                 sessions: published.state.sessions.len() + published.cold.len(),
+                loaded: published.state.sessions.len(),
                 running_turns: published
                     .state
                     .sessions
@@ -537,6 +544,7 @@ impl Host {
             // A session that was disposed meanwhile has stopped as well.
             stopped.await.ok();
         }
+        self.remove_spills_of_resting().await;
         // Everything published before this is in the queues by now.
         self.0.sequencer.tell(ToSequencer::CloseAll).await.ok();
         self.0.lines.end();
@@ -545,6 +553,7 @@ impl Host {
     /// The task of the session whose URI this is. One from before the host's start gets its task now.
     pub(crate) async fn session(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, Stopped> {
         let Some(id) = uri.id() else { return Ok(None) };
+        self.attend(&id);
         let open = |sessions: &Sessions| sessions.open.get(&id).cloned();
         if let Some(handle) = open(&self.sessions()) {
             return Ok(Some(handle).filter(|handle| handle.uri == *uri));
@@ -566,7 +575,8 @@ impl Host {
         }
         let mine =
             self.marks().extract_if(|(session, _), _| *session == id).map(|((_, chat), mark)| (chat, mark)).collect();
-        let handle = session::start(tip, fs, agent, self.surroundings(&id), Beginning::Known { seq, marks: mine });
+        let around = self.surroundings(&id, &mut sessions);
+        let handle = session::start(tip, fs, agent, around, Beginning::Known { seq, marks: mine });
         sessions.open.insert(id, handle.clone());
         Ok(Some(handle))
     }
@@ -576,8 +586,9 @@ impl Host {
         self.sessions().open.get(id).cloned()
     }
 
-    /// Loads the session of this id, where it lies in its folder.
+    /// Loads the session of this id, where it lies in its folder. It stays for long enough to be used.
     pub(crate) async fn load(&self, id: &SessionId) -> Result<(), Stopped> {
+        self.attend(id);
         let wanted = id.clone();
         let cold = move |published: &Published, _| published.cold.get(&wanted).map(|cold| cold.session.store.clone());
         let Some(store) = self.0.sequencer.read(cold).await? else { return Ok(()) };
@@ -834,7 +845,7 @@ impl Host {
         self.0.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -53,6 +53,7 @@ mod import;
 mod journal;
 mod leases;
 mod removal;
+mod resting;
 mod sequencer;
 pub mod server;
 mod session;

@@ -12,7 +12,7 @@ use crate::place::{Place, SHORT, Session, until};
 async fn remembered(place: &Place, known_as: String) -> String {
     let mut copy = place.open_in(&place.fleet(), "copy", Some(known_as)).await;
     copy.turn("t", json!(["echo_history"])).await.unwrap();
-    copy.agent.close(Closing::HostStops).await;
+    copy.agent.close(Closing::LetGo).await;
     assert_eq!(copy.stored.notices, Vec::<String>::new(), "it was not told anew");
     copy.stored.text
 }
@@ -40,7 +40,7 @@ async fn a_copy_is_made_by_the_process_that_runs_and_knows_nothing_that_is_said_
     session.turn("t3", json!(["echo_history", "complaints"])).await.unwrap();
     let text = &session.stored.text;
     assert!(text.contains("too late") && text.contains("complaints: none"), "it goes on: {text}");
-    session.agent.close(Closing::HostStops).await;
+    session.agent.close(Closing::LetGo).await;
     let told = remembered(&place, copy).await;
     assert!(told.contains("agent: remember me") && !told.contains("too late"), "{told}");
 }

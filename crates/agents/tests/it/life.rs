@@ -236,7 +236,7 @@ async fn an_agent_that_ignores_its_closed_stdin_is_killed_with_its_group() {
     session.turn("t", json!([{"spawn": {"holds_stdout": true}}])).await.unwrap();
     let left = after(&session.stored.text, "spawned: ").to_owned();
     assert!(is_alive(&left));
-    session.agent.close(Closing::HostStops).await;
+    session.agent.close(Closing::LetGo).await;
     assert!(!is_alive(&left));
 }
 

@@ -208,7 +208,7 @@ async fn a_host_that_stops_leaves_a_running_turn_and_no_idle_agent() {
     let mut first = place.open_in(&fleet, "s", None).await;
     let running = first.start("t1", &numbers(40));
     first.until("it runs", |stored| stored.text.ends_with("5 ")).await;
-    first.agent.close(Closing::HostStops).await;
+    first.agent.close(Closing::LetGo).await;
     assert_eq!(fleet.running(), 0, "this host has nothing to do with it any more");
     assert!(!running.is_finished(), "nobody is told that it ended");
     let stored = first.kill(&running);
@@ -217,7 +217,7 @@ async fn a_host_that_stops_leaves_a_running_turn_and_no_idle_agent() {
     let running = second.resume("t1", resumption(stored.mark));
     second.end(running).await.unwrap();
     assert_eq!(second.stored.text, expected(40));
-    second.agent.close(Closing::HostStops).await;
+    second.agent.close(Closing::LetGo).await;
     let shim = place.fleet().folder_of(&"s".into(), &"main".into()).join("socket");
     crate::place::until("the idle agent ends", || !shim.exists()).await;
 }
@@ -228,7 +228,7 @@ async fn an_end_that_a_host_did_not_get_to_store_before_it_stopped_is_known_to_t
     for (turn, steps, fails) in [("t1", json!([{"say": "a"}]), false), ("t2", json!([{"stop": "refusal"}]), true)] {
         let mut first = place.open_in(&place.fleet(), turn, None).await;
         assert_eq!(first.turn(turn, steps).await.is_err(), fails);
-        first.agent.close(Closing::HostStops).await;
+        first.agent.close(Closing::LetGo).await;
         let mut second = place.open_in(&place.fleet(), turn, first.stored.known_as.last().cloned()).await;
         let running = second.resume(turn, resumption(first.stored.mark.clone()));
         assert_eq!(second.end(running).await.is_err(), fails);
@@ -319,7 +319,7 @@ async fn a_turn_that_begins_while_the_host_stops_is_left_to_the_next_host() {
     let place = Place::new(Character::default());
     let mut first = place.open().await;
     first.turn("t1", json!([{"say": "one"}])).await.unwrap();
-    first.agent.close(Closing::HostStops).await;
+    first.agent.close(Closing::LetGo).await;
     let running = first.start("t2", &json!([{"say": "two"}]));
     tokio::time::sleep(SHORT).await;
     assert!(!running.is_finished(), "nobody is told that it failed");

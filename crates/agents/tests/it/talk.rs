@@ -135,7 +135,7 @@ async fn an_agents_own_sessions_are_listed_and_copied() {
     let fleet = place.fleet();
     let mut session = place.open_in(&fleet, "s", None).await;
     session.turn("t", json!([{"say": "original"}])).await.unwrap();
-    session.agent.close(Closing::HostStops).await;
+    session.agent.close(Closing::LetGo).await;
     let agent = place.agent(&fleet);
     let known_as = session.stored.known_as[0].clone();
     let listed = agent.list(Some(&place.work)).await.unwrap();

@@ -234,6 +234,7 @@ fn config(settings: &Settings) -> Config {
             replay_bytes: settings.replay_bytes.value,
             turn_silence: Duration::from_secs(settings.turn_silence.value),
             spill_bytes: settings.spill_bytes.value.get(),
+            session_idle: Duration::from_secs(settings.session_idle.value),
             ..Limits::default()
         },
         folders: Folders {

@@ -21,6 +21,7 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "pid": health.pid,
             "version": health.version,
             "sessions": health.sessions,
+            "loadedSessions": health.loaded_sessions,
             "runningTurns": health.running_turns,
             "connections": health.connections,
             "serverSeq": health.server_seq,
@@ -29,8 +30,8 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
     } else {
         say(format!("grove {} is running at {} (process {})", health.version, endpoint.http, health.pid))?;
         say(format!(
-            "{} sessions, {} running turns, {} connections",
-            health.sessions, health.running_turns, health.connections
+            "{} sessions ({} of them in memory), {} running turns, {} connections",
+            health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
         say_page(&endpoint)?;
         if let Some(remote) = &endpoint.remote {

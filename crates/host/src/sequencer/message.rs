@@ -126,6 +126,14 @@ impl Wanted {
         }
     }
 
+    /// The session, where its name says which it is.
+    pub(crate) fn names_session(&self) -> Option<&SessionId> {
+        match self {
+            Wanted::Session(name) | Wanted::Chat(ChatName::Main(name) | ChatName::Of(name, _)) => Some(&name.id),
+            Wanted::Root | Wanted::Whole(_) | Wanted::Chat(ChatName::ById(_)) => None,
+        }
+    }
+
     /// How its subscriber spells.
     pub(crate) fn spelling(&self) -> Spelling {
         match self {
@@ -272,6 +280,10 @@ pub(crate) enum ToSequencer {
     Admit(Box<Cold>),
     /// A session's folder has everything of it up to a number.
     Persisted(SessionId, u64),
+    /// Asks which loaded sessions nobody looks at, and have nothing that runs or waits.
+    Unattended(oneshot::Sender<Vec<(SessionId, StoreName)>>),
+    /// Lets go of a loaded session, which lies in its folder as it is. One that somebody looks at stays.
+    Rest(SessionId),
     /// Looks at the published state.
     Read(Look),
     /// Somebody in this process hears of a session from now on.

@@ -8,6 +8,7 @@ mod event;
 mod message;
 mod publish;
 mod replay;
+mod resting;
 mod write;
 
 use std::collections::HashMap;
@@ -123,6 +124,18 @@ pub struct Stopped;
 impl SequencerHandle {
     pub(crate) async fn tell(&self, message: ToSequencer) -> Result<(), Stopped> {
         self.0.send(message).await.map_err(|_| Stopped)
+    }
+
+    /// The same without waiting: whether it was told.
+    pub(crate) fn tell_now(&self, message: ToSequencer) -> bool {
+        self.0.try_send(message).is_ok()
+    }
+
+    /// The loaded sessions that nobody looks at, and that have nothing that runs or waits; each with where it lies.
+    pub(crate) async fn unattended(&self) -> Result<Vec<(SessionId, StoreName)>, Stopped> {
+        let (sender, told) = oneshot::channel();
+        self.tell(ToSequencer::Unattended(sender)).await?;
+        told.await.map_err(|_| Stopped)
     }
 
     /// Publishes; gives what tells when it is done.
@@ -329,6 +342,11 @@ impl Sequencer {
                 self.published.cold.insert(cold.session.id.clone(), *cold);
             }
             ToSequencer::Persisted(session, upto) => self.persisted(&session, upto),
+            ToSequencer::Unattended(told) => {
+                // Whoever asked may have gone meanwhile.
+                told.send(self.unattended()).ok();
+            }
+            ToSequencer::Rest(session) => self.rest(&session),
             ToSequencer::Read(look) => {
                 look(&self.published, Counters { connections: self.connections.len() });
             }

@@ -125,6 +125,8 @@ impl Sequencer {
                 | ToSequencer::Enter(_)
                 | ToSequencer::Admit(_)
                 | ToSequencer::Persisted(..)
+                | ToSequencer::Unattended(_)
+                | ToSequencer::Rest(_)
                 | ToSequencer::Read(_)
                 | ToSequencer::Listen(_)
                 | ToSequencer::WhoIs(..)

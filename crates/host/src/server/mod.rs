@@ -251,6 +251,7 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "sessions": status.sessions,
+            "loadedSessions": status.loaded,
             "runningTurns": status.running_turns,
             "connections": status.connections,
             "serverSeq": status.server_seq,

@@ -11,6 +11,7 @@ mod migrating;
 mod pastes;
 mod publishing;
 mod reports;
+mod resting;
 mod saving;
 pub(crate) mod spills;
 mod tree;
@@ -88,6 +89,8 @@ pub(crate) enum ToSession {
     HandOver(HandoverRequest, oneshot::Sender<Result<HandoverAnswer, MigrateError>>),
     /// The provider that keeps the session has gone, or has come back.
     Provider(Presence),
+    /// Ends the task, where it has nothing to do and nobody wants anything of it. The session stays.
+    Rest,
     /// Ends the session; told when it is gone.
     Dispose(oneshot::Sender<()>),
     /// The host stops; told when no turn is running any more.
@@ -144,6 +147,8 @@ pub(crate) struct Surroundings {
     pub(crate) left: Arc<HashSet<SessionId>>,
     /// What becomes of the session's own.
     pub(crate) temp_files: TempFate,
+    /// Those that it has from before its task rested.
+    pub(crate) spills: Option<SessionSpills>,
 }
 
 /// How a session's task begins.
@@ -169,7 +174,8 @@ pub(crate) fn start(
     let spawn = around.env.spawn.clone();
     let copying = Copying::expected(&around, &tip).into_iter().collect();
     let left = if around.left.contains(&tip.id) { Left::Some } else { Left::None };
-    let spills = SessionSpills::new(tip.id.clone(), fs.clone(), left, around.temp_files, &around.config);
+    let new_spills = || SessionSpills::new(tip.id.clone(), fs.clone(), left, around.temp_files, &around.config);
+    let spills = around.spills.clone().unwrap_or_else(new_spills);
     let holding = around.env.stores.is_entrusted(&tip.store).then(Holding::default);
     let mut task = SessionTask {
         holding,
@@ -452,6 +458,7 @@ impl SessionTask {
                 self.send(out).await?;
             }
             ToSession::Provider(presence) => self.provider_is(presence).await?,
+            ToSession::Rest => return Ok(self.rest().await),
             ToSession::Dispose(done) => {
                 self.dispose().await?;
                 // Whoever asked may have gone meanwhile.
@@ -686,7 +693,7 @@ impl SessionTask {
             // An agent that works on may still need them.
             let spills = idle.then(|| self.spills.clone());
             self.around.env.spawn.spawn(Box::pin(async move {
-                let let_go = futures_util::future::join_all(agents.iter().map(|agent| agent.close(Closing::HostStops)));
+                let let_go = futures_util::future::join_all(agents.iter().map(|agent| agent.close(Closing::LetGo)));
                 futures_util::future::select(Box::pin(let_go), patience).await;
                 if let Some(spills) = spills {
                     // Where they lie with somebody who does not answer, they stay.

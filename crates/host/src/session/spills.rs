@@ -69,6 +69,11 @@ impl SessionSpills {
         result
     }
 
+    /// Whether there are any.
+    pub(crate) fn are_there(&self) -> bool {
+        self.0.files.get().is_some()
+    }
+
     /// Removes them all, unless they are to be kept: nobody is told of them any more. What an earlier host left of this
     /// session goes as well.
     pub(crate) async fn remove(&self) {

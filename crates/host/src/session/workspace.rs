@@ -155,6 +155,13 @@ struct Lane {
     ended: oneshot::Receiver<()>,
 }
 
+impl Kept {
+    /// Whether the folder says everything that the task knows of it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.new_forks == 0
+    }
+}
+
 impl SessionTask {
     /// Waits until nothing is done with the workspace any more.
     pub(super) async fn finish_workspace(&mut self) {

@@ -186,6 +186,11 @@ impl SessionFile {
         if is_at_rest { Self::of_any(session, seq, fate) } else { None }
     }
 
+    /// What lists need of a session, no turn of it running.
+    pub(crate) fn at_rest(session: &Session) -> Option<Self> {
+        Self::of(session, 0, Fate::Kept)
+    }
+
     /// The same, whatever runs in it. What has arrived of a turn that runs is not in it.
     fn of_any(session: &Session, seq: u64, fate: Fate) -> Option<Self> {
         let (main, others) = session.chats.split_first()?;

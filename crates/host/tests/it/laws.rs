@@ -1,6 +1,8 @@
 //! Laws 1 and 5: whatever clients do, in whatever order, and wherever their connections are cut, everyone converges;
 //! and numbers grow strictly (which the client checks at every action).
 
+use std::time::Duration;
+
 use grove_host::{Compaction, Config, Limits};
 use grove_testkit::{Client, ahp};
 use grove_wire::ahp::{ResponsePart, ToolCallState};
@@ -13,6 +15,8 @@ use crate::harness::TestHost;
 /// Two of version 1, and one of the Agent Host Protocol for each way of naming channels and for each of its versions.
 const CLIENTS: usize = 4;
 const SESSIONS: usize = 2;
+/// Sessions rest as soon as they can.
+const SESSION_IDLE: Duration = Duration::from_millis(5);
 
 /// Something that a client does.
 #[derive(Clone, Debug)]
@@ -68,6 +72,8 @@ enum Step {
     },
     /// The host is killed and started again.
     Restart,
+    /// Everybody goes, for so long that sessions with nothing to do rest.
+    Leave,
 }
 
 /// What is done to a tree.
@@ -101,9 +107,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Steps among which the host is killed now and then.
+/// Steps among which the host is killed now and then, or left alone.
 fn step_or_kill() -> impl Strategy<Value = Step> {
-    prop_oneof![12 => step(), 1 => Just(Step::Restart)]
+    prop_oneof![12 => step(), 1 => Just(Step::Restart), 1 => Just(Step::Leave)]
 }
 
 /// Steps among which sessions' trees are changed at random.
@@ -118,7 +124,7 @@ fn step_or_garden() -> impl Strategy<Value = Step> {
     ];
     let garden = (0..SESSIONS, work, any::<prop::sample::Index>());
     let garden = garden.prop_map(|(session, work, entry)| Step::Garden { session, work, entry: entry.index(64) });
-    prop_oneof![12 => step(), 6 => garden, 1 => Just(Step::Restart)]
+    prop_oneof![12 => step(), 6 => garden, 1 => Just(Step::Restart), 1 => Just(Step::Leave)]
 }
 
 /// What turns are made of: all end by themselves or wait for a person.
@@ -307,6 +313,7 @@ impl World {
     async fn new(limits: Limits) -> Self {
         // So little is kept that there is something to compact.
         let compaction = Compaction { at_percent: 85, keep_tokens: 5 };
+        let limits = Limits { session_idle: SESSION_IDLE, ..limits };
         let config = Config { limits, compaction, ..Config::default() };
         let host = TestHost::start(config.clone()).await;
         let mut clients = Vec::new();
@@ -353,7 +360,7 @@ impl World {
                     client.change(session, known).await;
                 }
             }
-            Step::Pass { ms } => tokio::time::sleep(std::time::Duration::from_millis(ms)).await,
+            Step::Pass { ms } => tokio::time::sleep(Duration::from_millis(ms)).await,
             Step::Cut { client } => {
                 self.clients[client].0.cut().await;
                 self.clients[client].1 = false;
@@ -363,10 +370,11 @@ impl World {
             Step::Restart => {
                 self.host.kill_and_restart(self.config.clone()).await;
                 self.gardener = self.host.ahp("gardener").await;
-                for (client, connected) in &mut self.clients {
-                    client.cut().await;
-                    *connected = false;
-                }
+                self.cut_all().await;
+            }
+            Step::Leave => {
+                self.cut_all().await;
+                tokio::time::sleep(8 * SESSION_IDLE).await;
             }
             Step::Check { client, session } => {
                 if let Some(client) = self.connected(client) {
@@ -406,6 +414,13 @@ impl World {
         }
     }
 
+    async fn cut_all(&mut self) {
+        for (client, connected) in &mut self.clients {
+            client.cut().await;
+            *connected = false;
+        }
+    }
+
     fn connected(&mut self, client: usize) -> Option<&mut Either> {
         let (client, connected) = &mut self.clients[client];
         connected.then_some(client)
@@ -425,7 +440,7 @@ impl World {
         for session in 0..SESSIONS {
             // What waits becomes a turn when another ends.
             loop {
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
                 let (first, _) = &mut self.clients[0];
                 first.must_agree(session).await;
                 let Some(waiting) = first.active(session) else { break };

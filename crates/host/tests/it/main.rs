@@ -18,6 +18,7 @@ mod imports;
 mod laws;
 mod lender;
 mod outlasting;
+mod resting;
 mod server;
 mod slow;
 mod spills;

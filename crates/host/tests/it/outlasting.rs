@@ -350,7 +350,7 @@ async fn a_host_that_stops_leaves_turns_that_can_go_on_and_lets_the_agent_know()
     tape.record(Frame::Say("before "));
     client.until(|client| text(client) == "before ").await;
     host.host.stop().await;
-    assert_eq!(*tape.0.closed.lock().unwrap(), [Closing::HostStops]);
+    assert_eq!(*tape.0.closed.lock().unwrap(), [Closing::LetGo]);
     host.kill_and_restart(Config::default()).await;
     host.bring_back(&mut client).await;
     tape.record(Frame::Say("after"));

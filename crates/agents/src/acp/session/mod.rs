@@ -127,7 +127,7 @@ impl AgentSession for AcpSession {
     }
 
     async fn close(&self, why: Closing) {
-        if why == Closing::HostStops {
+        if why == Closing::LetGo {
             // Whatever does not end goes on with the next host.
             self.shared.detached.send_replace(true);
         }

@@ -112,7 +112,7 @@ impl Worker {
                     return;
                 }
                 // The session was dropped, as it is when the host is.
-                Woken::Order(None) => return self.close(Closing::HostStops).await,
+                Woken::Order(None) => return self.close(Closing::LetGo).await,
             }
         }
     }
@@ -450,8 +450,8 @@ impl Worker {
         let runs = alive.process.has_turn() && alive.process.cancelled_at().is_none();
         match why {
             // What is not stored yet, the next host hears again.
-            Closing::HostStops if runs || alive.process.has_unstored() => alive.detach(),
-            Closing::HostStops => {
+            Closing::LetGo if runs || alive.process.has_unstored() => alive.detach(),
+            Closing::LetGo => {
                 self.keep_end(&alive.process).await;
                 alive.end().await;
             }

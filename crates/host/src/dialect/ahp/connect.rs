@@ -217,11 +217,17 @@ impl Peer {
     /// What a channel's name leads to, its session loaded.
     pub(super) async fn wanted(&self, uri: &str) -> Option<Wanted> {
         let wanted = wanted(Channel::parse(uri)?)?;
+        // Before it is looked for, so that it does not go to rest in between.
+        if let Some(session) = wanted.names_session() {
+            self.host.attend(session);
+        }
         let look = {
             let wanted = wanted.clone();
             // Nearly always it is loaded, and nothing more is to be asked.
             move |published: &Published, _| {
-                wanted.session(published).filter(|session| published.cold.contains_key(session))
+                let session = wanted.session(published)?;
+                let must_be_found = wanted.names_session().is_none();
+                (must_be_found || published.cold.contains_key(&session)).then_some(session)
             }
         };
         // A host that is stopping loads nothing, and says so by itself.
