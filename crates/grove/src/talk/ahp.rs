@@ -80,8 +80,12 @@ fn main_chat(session: &SessionState) -> Option<String> {
 
 /// What a person should know of a session before going on.
 fn warnings(session: &SessionState) -> Vec<String> {
-    let warnings = session.meta.as_ref().and_then(|meta| meta.get("warnings")).and_then(Value::as_array);
-    warnings.into_iter().flatten().filter_map(|warning| warning.as_str().map(ToOwned::to_owned)).collect()
+    let told = |key: &str| session.meta.as_ref().and_then(|meta| meta.get(key));
+    let warnings = told("warnings").and_then(Value::as_array).into_iter().flatten();
+    let warnings = warnings.filter_map(|warning| warning.as_str().map(ToOwned::to_owned));
+    let unsaved = told("unsaved").and_then(Value::as_str);
+    let unsaved = unsaved.map(|why| format!("what was said last is not stored yet, and nothing new is taken: {why}"));
+    warnings.chain(unsaved).collect()
 }
 
 fn usage(usage: &UsageInfo) -> Usage<'_> {
@@ -387,4 +391,19 @@ fn waiting(needed: &SessionInputRequest) -> Option<Waiting> {
         }
         SessionInputRequest::Unknown(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_stored_is_told_with_the_warnings() {
+        let session = |meta: Value| SessionState { meta: meta.as_object().cloned(), ..SessionState::default() };
+        assert_eq!(warnings(&session(json!({}))), Vec::<String>::new());
+        let told = warnings(&session(json!({"warnings": ["two work here"], "unsaved": "its provider is gone"})));
+        assert_eq!(told[0], "two work here");
+        assert!(told[1].ends_with("nothing new is taken: its provider is gone"), "{told:?}");
+    }
 }
