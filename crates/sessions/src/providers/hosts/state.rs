@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::details::Details;
 use super::identity::HostIdentity;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
-use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH};
+use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL};
 use crate::session::{
     ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, StatusBits, UNTITLED, Workspace,
 };
@@ -143,7 +143,10 @@ fn metadata(known: &Known<'_>) -> Metadata {
         add(REPOSITORY_PATH, project.into());
     }
     if let Some(facts) = known.folder {
-        if let Some(repository) = &facts.repository {
+        // `owner/name` alone is taken for one on GitHub: a row that says where the remote is knows better.
+        if let Some(repository) = &facts.repository
+            && said(row, REPOSITORY_URL).is_none()
+        {
             add(REPOSITORY_NWO, repository.as_str().into());
         }
         if let Some(root) = &facts.git_root {
@@ -370,6 +373,23 @@ mod tests {
         assert_eq!(state.metadata.text("remoteAgentHost"), None);
         assert_eq!(state.metadata.text("workingDirectoryPath"), Some("/srv/my app"));
         assert_eq!(state.metadata.text("store"), None);
+    }
+
+    #[test]
+    fn a_remote_that_the_row_names_is_not_taken_for_one_on_github() {
+        let facts = FolderFacts { repository: Some("acme/site".into()), git_root: Some("/srv/my app".into()) };
+        let details = Details::default();
+        let identity = |row: &SessionSummary| {
+            let host = here();
+            let (folder, details) = (Some(&facts), &details);
+            let known = Known { host: &host, row, agent: None, details, folder, chosen_model: None, before: None };
+            let state = state(&known);
+            let identity = state.workspace.as_ref().unwrap().repositories[0].identity.clone().unwrap();
+            (identity.to_string(), state.github_info().is_some())
+        };
+        assert_eq!(identity(&row(json!({}))), ("github.com/acme/site".to_owned(), true));
+        let elsewhere = row(json!({"_meta": {"repositoryUrl": "https://example.org/acme/site.git"}}));
+        assert_eq!(identity(&elsewhere), ("example.org/acme/site".to_owned(), false));
     }
 
     #[test]
