@@ -508,3 +508,30 @@ pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &Index) -> Option<EntryN
     let origin = origin.filter(|origin| !origin.is_shown())?;
     index.find(origin.log.leaf.as_deref()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use grove_fs::MemoryFs;
+
+    #[tokio::test]
+    async fn of_another_machines_checkout_the_pull_request_alone_comes_along() {
+        let new = NewSession {
+            id: "s".into(),
+            uri: "scripted:/s".into(),
+            provider: "scripted".into(),
+            model: None,
+            working_directories: vec!["/there/only".into()],
+            config: None,
+            store: StoreName::default(),
+        };
+        let mut session = Session::new(&new, Timestamp(1));
+        let own_pull_request = Some("https://github.com/acme/site/pull/7".to_owned());
+        session.checkout = Checkout { branch: Some("fix".into()), own_pull_request, ..Checkout::default() };
+        let fs = MemoryFs::default();
+        write_staged(&fs, "s~import", &session, 1, Fate::Kept).await.unwrap();
+        let adopted = adopt_staged(&fs, "s~import", &new, 2, Whereabouts::default()).await.unwrap();
+        let expected = Checkout { branch: None, ..session.checkout };
+        assert_eq!(adopted.checkout, expected);
+    }
+}

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::details::Details;
 use super::identity::HostIdentity;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
-use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL};
+use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKING_DIRECTORY_PATH};
 use crate::session::{
     ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, StatusBits, UNTITLED, Workspace,
 };
@@ -98,11 +98,14 @@ pub(super) fn agent_icon() -> Icon {
     Icon::from("agent")
 }
 
-/// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there.
+/// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there: the
+/// folder itself, whatever repository a host says that it belongs to.
 pub(super) fn workspace(metadata: &Metadata) -> Option<Workspace> {
     let workspace = metadata.workspace(None)?;
-    let requires_workspace_trust = workspace.uri.scheme() == "file";
-    Some(Workspace { requires_workspace_trust, ..workspace })
+    let folder = metadata.text(WORKING_DIRECTORY_PATH).and_then(|folder| Metadata::local(folder).workspace(None));
+    let uri = folder.map_or(workspace.uri, |folder| folder.uri);
+    let requires_workspace_trust = uri.scheme() == "file";
+    Some(Workspace { uri, requires_workspace_trust, ..workspace })
 }
 
 pub(super) fn state(known: &Known<'_>) -> SessionState {
@@ -398,6 +401,14 @@ mod tests {
         let row = row(json!({"project": project, "workingDirectories": ["file:///r/app.worktrees/fix"]}));
         let workspace = shown(&here(), &row, None).workspace.unwrap();
         assert_eq!((&*workspace.label, workspace.repositories[0].uri.as_str()), ("app", "file:///r/app"));
+    }
+
+    #[test]
+    fn trust_is_of_the_folder_whatever_repository_the_row_names() {
+        let meta = json!({"repositoryPath": "/trusted", "worktreePath": "/srv/my app", "repositoryNwo": "acme/site"});
+        let workspace = shown(&here(), &row(json!({"_meta": meta})), None).workspace.unwrap();
+        assert_eq!((workspace.uri.as_str(), workspace.requires_workspace_trust), ("file:///srv/my%20app", true));
+        assert_eq!(workspace.repositories[0].uri.as_str(), "file:///trusted");
     }
 
     #[test]
