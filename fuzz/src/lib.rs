@@ -55,6 +55,7 @@ pub const BODIES: &[Body] = &[
     Body { name: "register", run: register },
     Body { name: "manifest", run: manifest },
     Body { name: "checkpoints", run: checkpoints },
+    Body { name: "git_config", run: git_config },
     Body { name: "vscode_flat", run: vscode_flat },
     Body { name: "vscode_log", run: vscode_log },
     Body { name: "copilot_events", run: copilot_events },

@@ -4,6 +4,7 @@ use grove_fs::workspace::{
     Checkpoint, Field, ForkedAs, Index, Manifest, ManifestError, Value, Workspace, WorkspaceError,
 };
 use grove_fs::{MemoryFs, SessionFs};
+use grove_work::GitConfig;
 use jiff::Timestamp;
 
 const TEXTS: [Field; 3] = [Field::Id, Field::Cwd, Field::Name];
@@ -52,6 +53,22 @@ pub fn manifest(data: &[u8]) {
         let again = Manifest::parse(&forked.to_string()).expect("what Grove wrote is read");
         assert_eq!((again.remote_keys().count(), again.text(Field::Id)), (0, Ok(Some("s2"))), "{forked}");
     }
+}
+
+/// Any text as a configuration of git's: it is read to its end, and a line behind it under a heading of its own is known
+/// whatever stood before. Of what stands there twice, the last counts.
+pub fn git_config(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let config = GitConfig::parse(&text);
+    for (name, _) in config.values("remote", "url").take(16) {
+        let last = config.values("remote", "url").filter(|(other, _)| *other == name).last();
+        let last = last.map(|(_, value)| value).filter(|value| !value.is_empty());
+        assert_eq!(config.value("remote", name, "url"), last, "{name}");
+    }
+    let more = GitConfig::parse(&format!("{text}\n\n[remote \"fuzz\"]\nurl = x\n"));
+    // The bound on variables may have been reached before.
+    let is_small = text.len() < 32 << 10;
+    assert!(!is_small || more.value("remote", "fuzz", "url") == Some("x"), "{text}");
 }
 
 /// Any text as `checkpoints/index.md`: it is written as it was. Rows that go are those that were meant, and one that

@@ -98,6 +98,7 @@ impl Session {
                 }
             }
             SessionEvent::DetailsChanged(details) => self.details.clone_from(details),
+            SessionEvent::CheckoutChanged(checkout) => self.checkout.clone_from(checkout),
             SessionEvent::Moved(store) => self.store.clone_from(store),
         }
     }

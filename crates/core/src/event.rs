@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkout::Checkout;
 use crate::ids::*;
 use crate::input::*;
 use crate::origin::*;
@@ -77,6 +78,8 @@ pub enum SessionEvent {
     },
     /// What is known about the session beside what is said in it: all of it, as it is from now on.
     DetailsChanged(Box<Details>),
+    /// What version control says of where the session works: all of it, as it is from now on.
+    CheckoutChanged(Box<Checkout>),
     /// The session lies in another store from now on.
     Moved(StoreName),
 }

@@ -49,6 +49,7 @@
 //! ```
 
 mod apply;
+mod checkout;
 mod event;
 mod ids;
 mod input;
@@ -60,6 +61,7 @@ mod turn;
 mod validate;
 
 pub use apply::apply;
+pub use checkout::*;
 pub use event::*;
 pub use ids::*;
 pub use input::*;

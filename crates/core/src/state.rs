@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkout::Checkout;
 use crate::ids::*;
 use crate::input::InputRequest;
 use crate::origin::ChatOrigin;
@@ -80,6 +81,8 @@ pub struct Session {
     /// The session's settings, where it has any.
     pub config: Option<SessionConfig>,
     pub details: Details,
+    /// What version control says of where it works.
+    pub checkout: Checkout,
     /// Where its folder lies.
     pub store: StoreName,
 }
@@ -511,6 +514,7 @@ impl Session {
             active_clients: Vec::new(),
             config: new.config.clone(),
             details: Details::default(),
+            checkout: Checkout::default(),
             store: new.store.clone(),
         }
     }
@@ -536,6 +540,7 @@ impl Session {
             active_clients: self.active_clients.clone(),
             config: self.config.clone(),
             details: self.details.clone(),
+            checkout: self.checkout.clone(),
             store: self.store.clone(),
         }
     }

@@ -643,6 +643,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 | SessionEvent::ActiveClientRemoved(_)
                 | SessionEvent::ConfigChanged { .. }
                 | SessionEvent::DetailsChanged(_)
+                | SessionEvent::CheckoutChanged(_)
                 | SessionEvent::Moved(_) => {}
             }
             out.session_event(event);

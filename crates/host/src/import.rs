@@ -21,7 +21,7 @@ use grove_work::{FileError, local_path};
 
 use crate::host::{CreateError, Host};
 use crate::sequencer::{Cold, Published, Stopped, ToSequencer};
-use crate::session::surveyed;
+use crate::session::{seen_at, surveyed};
 use crate::store::session_file::{self, Fate, LoadError};
 use crate::store::stores::StoreError;
 use crate::store::{moving, paths};
@@ -323,6 +323,8 @@ impl Import {
         // A plan that cannot be read is no reason to refuse the conversation.
         let found = found.unwrap_or_default();
         session.details.workspace = Some(found).filter(|found| *found != WorkspaceDetails::default());
+        let folder = session.working_directories.first();
+        session.checkout = seen_at(folder.map(String::as_str)).await.unwrap_or_default();
         let path = format!("{staging}/{LOG}");
         let limit = Limit { turns: 1, bytes: u64::MAX };
         let window = turns::newest_at(self.fs.as_ref(), &path, index, index.leaf(), limit).await?;

@@ -12,7 +12,8 @@
 //! - [`Process`]: a program in a process group of its own, which is ended for sure, with all that it started.
 //! - [`Terminals`], [`Terminal`]: commands on pseudo-terminals, with the newest of their output.
 //!
-//! - [`Repository`]: which git repository a folder belongs to.
+//! - [`Repository`]: which git repository a folder belongs to, and what its files say of branch, remote and pull request.
+//! - [`GitConfig`]: what a configuration of git's says.
 //!
 //! # What it never does
 //!
@@ -53,7 +54,7 @@ pub use error::FileError;
 pub use look::{Content, Entry, Kind, Links, Resolved, list, read, resolve};
 pub use policy::{Access, Policy, Roots};
 pub use process::{Exit, Process, ProcessError, Program, inherit_nothing, inherited_environment};
-pub use repository::Repository;
+pub use repository::{GitConfig, Repository, pull_request_address, remote_name};
 pub use terminal::{Output, Screen, Terminal, TerminalError, TerminalLimits, TerminalRequest, TerminalSize, Terminals};
 pub use uri::{file_uri, local_path};
 pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher};

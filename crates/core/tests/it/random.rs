@@ -516,7 +516,8 @@ fn created(id: SessionId, dice: &mut Dice) -> SessionEvent {
 
 /// Anything that may be said of a session itself, except that it comes or goes.
 pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
-    match dice.below(29) {
+    match dice.below(30) {
+        29 => SessionEvent::CheckoutChanged(Box::new(checkout(dice))),
         28 => SessionEvent::Moved(StoreName::from(dice.pick(&["local", "other"]))),
         0 | 27 => SessionEvent::CreationFailed(error(dice)),
         1 => SessionEvent::ChatRowChanged(chat_row(dice)),
@@ -573,6 +574,16 @@ fn details(dice: &mut Dice) -> Details {
             files: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             checkpoints: dice.below(3) as u32,
         }),
+    }
+}
+
+fn checkout(dice: &mut Dice) -> Checkout {
+    Checkout {
+        root: dice.maybe(Dice::text),
+        worktree_of: dice.maybe(Dice::text),
+        branch: dice.maybe(Dice::text),
+        own_pull_request: dice.maybe(Dice::text),
+        ..Checkout::default()
     }
 }
 

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use grove_work::Repository;
+use grove_work::{Repository, remote_name};
 
 use crate::normal::{Place, Workspace};
 
 /// A repository as it is compared: `owner/name` in small letters, where a URL tells it, else what stands there.
 pub(super) fn repository_name(url: &str) -> String {
-    let repository = Repository { root: PathBuf::new(), branch: None, origin: Some(url.to_owned()) };
-    let name = repository.name().unwrap_or_else(|| url.trim_end_matches('/').trim_end_matches(".git").to_owned());
+    let name = remote_name(url).unwrap_or_else(|| url.trim_end_matches('/').trim_end_matches(".git").to_owned());
     name.to_lowercase()
 }
 

@@ -237,6 +237,8 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::ConfigChanged { .. }
             // It holds answers that were given for all times.
             | SessionEvent::DetailsChanged(_)
+            // A pull request that a turn made is not found again.
+            | SessionEvent::CheckoutChanged(_)
             // The old folder goes right behind it.
             | SessionEvent::Moved(_) => true,
             SessionEvent::Listed

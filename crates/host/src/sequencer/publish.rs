@@ -219,7 +219,8 @@ fn is_news(change: &SessionEvent) -> bool {
         | SessionEvent::ArchivedChanged(_)
         | SessionEvent::ChatRowChanged(_)
         | SessionEvent::ChatAdded(_)
-        | SessionEvent::ChatRemoved(_) => true,
+        | SessionEvent::ChatRemoved(_)
+        | SessionEvent::CheckoutChanged(_) => true,
         SessionEvent::Created(_)
         | SessionEvent::Ready
         | SessionEvent::CreationFailed(_)

@@ -1,6 +1,7 @@
 //! A session's task: validates what clients and the agent want against everything accepted so far (the tip), and
 //! hands what happens to the sequencer.
 
+mod checkout;
 mod copying;
 mod forks;
 mod handing;
@@ -29,6 +30,8 @@ use grove_fs::SessionFs;
 use grove_fs::temp_files::Fate as TempFate;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::checkout::Looks;
+pub(crate) use self::checkout::seen_at;
 use self::copying::Copying;
 use self::holding::Holding;
 pub(crate) use self::holding::Presence;
@@ -79,6 +82,8 @@ pub(crate) enum ToSession {
     Arranged(Arranged),
     /// What it has from the session that it comes from.
     Surveyed(WorkspaceDetails),
+    /// What is checked out where the session works; nothing where its folder is not there.
+    LookedAt(Option<Box<Checkout>>),
     /// A session was made of this one.
     ForkedInto(Box<ForkedInto>),
     /// Begins another chat with what was said in one.
@@ -202,6 +207,7 @@ pub(crate) fn start(
         folder_due: false,
         last_undertaking: 0,
         kept: workspace::Kept::default(),
+        looks: Looks::default(),
     };
     spawn.spawn(Box::pin(async move {
         match beginning {
@@ -210,6 +216,7 @@ pub(crate) fn start(
                     return;
                 }
                 task.inherit(heritage).await;
+                task.look_at_checkout();
                 task.open(&Session::MAIN_CHAT.into());
             }
             Beginning::Known { seq, marks } => {
@@ -218,6 +225,7 @@ pub(crate) fn start(
                 if task.pick_up(marks).await.is_err() {
                     return;
                 }
+                task.look_at_checkout();
             }
         }
         task.run().await;
@@ -267,6 +275,7 @@ struct SessionTask {
     /// The number of the last thing that was undertaken.
     last_undertaking: u64,
     kept: workspace::Kept,
+    looks: Looks,
 }
 
 /// An answer that an agent waits for.
@@ -414,6 +423,7 @@ impl SessionTask {
             ToSession::Workspace(request, done) => self.workspace(request, done).await?,
             ToSession::Arranged(arranged) => self.arranged(arranged).await?,
             ToSession::Surveyed(found) => self.surveyed(found).await?,
+            ToSession::LookedAt(seen) => self.looked_at(seen).await?,
             ToSession::ForkedInto(fork) => self.forked_into(*fork).await?,
             ToSession::Fork(source, new, done) => {
                 let forked = self.fork_chat(&source, new).await?;

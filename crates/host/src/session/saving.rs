@@ -56,7 +56,8 @@ impl Need {
                 | SessionEvent::InputNeededRemoved { .. }
                 | SessionEvent::ActiveClientSet(_)
                 | SessionEvent::ActiveClientRemoved(_)
-                | SessionEvent::DetailsChanged(_) => None,
+                | SessionEvent::DetailsChanged(_)
+                | SessionEvent::CheckoutChanged(_) => None,
             },
             Change::Chat(_, _, event) => match event {
                 ChatEvent::TurnStarted { .. }
@@ -205,7 +206,6 @@ impl Save {
     /// A failure costs nothing but the manifest: it is tried again with the next change.
     async fn save_manifest(&mut self) -> Option<Facts> {
         let Manifest { facts, written } = self.manifest.take()?;
-        let facts = facts.complete().await;
         if written.as_ref() == Some(&facts) {
             return written;
         }

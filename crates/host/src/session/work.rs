@@ -147,6 +147,7 @@ impl SessionTask {
         if self.desks.values().all(|desk| desk.running.is_none()) {
             self.silence = None;
         }
+        self.look_after(ended);
     }
 
     /// Hands messages for running turns to agents that take them.

@@ -16,7 +16,7 @@ use super::stores::StoreError;
 use super::{locking, paths};
 use crate::config::Limits;
 use crate::sequencer::Names;
-use crate::session::words_of;
+use crate::session::{seen_at, words_of};
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -49,6 +49,8 @@ pub(crate) struct SessionFile {
     config: Option<SessionConfig>,
     #[serde(default)]
     details: Details,
+    #[serde(default, skip_serializing_if = "Checkout::is_unknown")]
+    checkout: Checkout,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     active_clients: Vec<ActiveClient>,
     /// The main chat.
@@ -213,6 +215,7 @@ impl SessionFile {
             modified_at: session.modified_at,
             config: session.config.clone(),
             details: Details { unsaved: None, ..session.details.clone() },
+            checkout: session.checkout.clone(),
             active_clients: session.active_clients.clone(),
             chat: ChatFile::of(main),
             chats: others.iter().map(ChatFile::of).collect(),
@@ -290,6 +293,7 @@ impl SessionFile {
         session.modified_at = self.modified_at;
         session.active_clients = self.active_clients;
         session.details = self.details;
+        session.checkout = self.checkout;
         let mut chats: Vec<ChatFile> = std::iter::once(self.chat).chain(self.chats).collect();
         let begun: Vec<_> = chats.iter_mut().filter_map(|chat| Some((chat.id.clone(), chat.begun.take()?))).collect();
         session.chats = chats.into_iter().zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
@@ -370,6 +374,9 @@ pub(crate) async fn adopt_staged(
     let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, ..chat };
     let folders =
         if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
+    // What was checked out is known of this machine's folders alone; a pull request is everybody's.
+    let seen = seen_at(folders.first().map(String::as_str)).await.unwrap_or_default();
+    let checkout = Checkout { own_pull_request: file.checkout.own_pull_request, ..seen };
     let mut details = Details { moved_from: Some(from), ..file.details };
     if let Some(left) = details.moved_to.take() {
         // It is here again.
@@ -385,6 +392,7 @@ pub(crate) async fn adopt_staged(
         lifecycle: Lifecycle::Ready,
         working_directories: folders,
         details,
+        checkout,
         active_clients: Vec::new(),
         chat: here(file.chat),
         chats: file.chats.into_iter().map(here).collect(),
@@ -504,4 +512,31 @@ pub(crate) async fn read_turns(
 pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &Index) -> Option<EntryNo> {
     let origin = origin.filter(|origin| !origin.is_shown())?;
     index.find(origin.log.leaf.as_deref()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use grove_fs::MemoryFs;
+
+    #[tokio::test]
+    async fn of_another_machines_checkout_the_pull_request_alone_comes_along() {
+        let new = NewSession {
+            id: "s".into(),
+            uri: "scripted:/s".into(),
+            provider: "scripted".into(),
+            model: None,
+            working_directories: vec!["/there/only".into()],
+            config: None,
+            store: StoreName::default(),
+        };
+        let mut session = Session::new(&new, Timestamp(1));
+        let own_pull_request = Some("https://github.com/acme/site/pull/7".to_owned());
+        session.checkout = Checkout { branch: Some("fix".into()), own_pull_request, ..Checkout::default() };
+        let fs = MemoryFs::default();
+        write_staged(&fs, "s~import", &session, 1, Fate::Kept).await.unwrap();
+        let adopted = adopt_staged(&fs, "s~import", &new, 2, Whereabouts::default()).await.unwrap();
+        let expected = Checkout { branch: None, ..session.checkout };
+        assert_eq!(adopted.checkout, expected);
+    }
 }

@@ -92,6 +92,21 @@ async fn a_session_from_outside_is_there_once_it_is_committed_and_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_from_outside_says_what_is_checked_out_where_it_works() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".git")).unwrap();
+    std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/fix\n").unwrap();
+    let mut about = about();
+    about["workingDirectory"] = json!(folder.path());
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("one").await;
+    let import = begin(&mut client, about).await.unwrap();
+    put(&mut client, import, "events.jsonl", 0, &log()).await.unwrap();
+    commit(&mut client, import).await.unwrap();
+    assert_eq!(listed(&mut client).await[0]["_meta"]["branch"], "fix");
+}
+
+#[tokio::test(start_paused = true)]
 async fn others_hear_of_a_session_from_outside() {
     let host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("one").await;

@@ -8,6 +8,7 @@
 mod agents;
 mod ahp;
 mod backends;
+mod checkout;
 mod durable;
 mod entrusted;
 mod forks;

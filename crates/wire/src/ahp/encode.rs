@@ -192,6 +192,8 @@ fn session(
         core::SessionEvent::Created(_)
         | core::SessionEvent::Listed
         | core::SessionEvent::Removed
+        // Rows tell of it.
+        | core::SessionEvent::CheckoutChanged(_)
         // Where it lies is the host's own matter.
         | core::SessionEvent::Moved(_)
         // A message says which model it wants.
@@ -518,8 +520,10 @@ pub fn notification(
         | core::SessionEvent::ActiveClientRemoved(_)
         | core::SessionEvent::ConfigChanged { .. }
         | core::SessionEvent::DetailsChanged(_) => return None,
-        core::SessionEvent::Moved(store) => {
-            PartialSessionSummary { meta: Some(project::store(store)), ..PartialSessionSummary::default() }
+        // It is told with the row, once there is one.
+        core::SessionEvent::CheckoutChanged(_) if session.lifecycle == core::Lifecycle::Creating => return None,
+        core::SessionEvent::CheckoutChanged(_) | core::SessionEvent::Moved(_) => {
+            PartialSessionSummary { meta: Some(project::row_meta(session)), ..PartialSessionSummary::default() }
         }
     };
     let changed = SessionSummaryChangedParams { channel, session: resource, changes };

@@ -46,6 +46,7 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
         | SessionEvent::ActiveClientRemoved(_)
         | SessionEvent::ConfigChanged { .. }
         | SessionEvent::DetailsChanged(_)
+        | SessionEvent::CheckoutChanged(_)
         | SessionEvent::Moved(_) => None,
     }
 }
@@ -80,6 +81,7 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         | SessionEvent::ActiveClientRemoved(_)
         | SessionEvent::ConfigChanged { .. }
         | SessionEvent::DetailsChanged(_)
+        | SessionEvent::CheckoutChanged(_)
         | SessionEvent::Moved(_) => None,
     }
 }

@@ -12,6 +12,7 @@ mod ahp_reduce_made_up;
 mod ahp_reduce_oracle;
 mod ahp_reduce_support;
 mod ahp_reduce_vectors;
+mod ahp_rows;
 mod ahp_samples;
 mod ahp_schema;
 mod ahp_types;

@@ -102,7 +102,7 @@ async fn answer(
     let workspace = Workspace::of(fs, Some(folder))?;
     Ok(match request {
         WorkspaceRequest::Manifest => {
-            let manifest = manifest::updated(workspace.manifest().await?, &facts.complete().await);
+            let manifest = manifest::updated(workspace.manifest().await?, &facts.seen_now().await);
             WorkspaceAnswer::Manifest { manifest: Box::new(manifest), path: fs.location(folder)? }
         }
         WorkspaceRequest::Plan => WorkspaceAnswer::Plan(workspace.plan().await?),

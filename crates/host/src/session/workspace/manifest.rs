@@ -1,13 +1,11 @@
 //! `workspace.yaml`, kept true.
 
-use std::path::PathBuf;
-
 use grove_core::*;
 use grove_fs::SessionFs;
 use grove_fs::workspace::{Field, Manifest, Value, Workspace, WorkspaceError};
-use grove_work::{Repository, local_path};
+use grove_work::{local_path, remote_name};
 
-use crate::session::{SessionTask, saving};
+use crate::session::{SessionTask, saving, seen_at};
 use crate::store::artifacts::moment;
 use crate::store::paths;
 
@@ -22,15 +20,14 @@ pub(in crate::session) struct Facts {
     new_forks: u64,
     created_at: jiff::Timestamp,
     updated_at: jiff::Timestamp,
-    repository: Option<Repository>,
+    checkout: Checkout,
 }
 
 impl Facts {
-    /// The same with what the working directory's repository says now. Looking there may take a while.
-    pub(in crate::session) async fn complete(mut self) -> Self {
-        if let Some(cwd) = self.cwd.clone().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
-            let looked = tokio::task::spawn_blocking(move || Repository::of(&cwd)).await;
-            self.repository = looked.ok().flatten();
+    /// The same with what is checked out at this moment. Looking there may take a while.
+    pub(super) async fn seen_now(mut self) -> Self {
+        if let Some(seen) = seen_at(self.cwd.as_deref()).await {
+            self.checkout = seen;
         }
         self
     }
@@ -43,13 +40,12 @@ pub(super) fn updated(manifest: Option<Manifest>, facts: &Facts) -> Manifest {
         Some(text) => manifest.set(field, Value::Text(text)),
         None => manifest.remove(field),
     };
-    let repository = facts.repository.as_ref();
-    let root = repository.map(|repository| repository.root.to_string_lossy());
+    let checkout = &facts.checkout;
     set(Field::Id, Some(&facts.id));
     set(Field::Cwd, facts.cwd.as_deref());
-    set(Field::GitRoot, root.as_deref());
-    set(Field::Repository, repository.and_then(Repository::name).as_deref());
-    set(Field::Branch, repository.and_then(|repository| repository.branch.as_deref()));
+    set(Field::GitRoot, checkout.root.as_deref());
+    set(Field::Repository, checkout.remote.as_deref().and_then(remote_name).as_deref());
+    set(Field::Branch, checkout.branch.as_deref());
     set(Field::Name, facts.name.as_deref());
     if let Some(named) = facts.named_by_person {
         manifest.set(Field::UserNamed, Value::Flag(named));
@@ -89,7 +85,7 @@ impl SessionTask {
         }
     }
 
-    /// What the manifest should say, but for the repository.
+    /// What the manifest should say.
     pub(super) fn facts(&self) -> Facts {
         let tip = &self.tip;
         let directory = tip.working_directories.first();
@@ -105,7 +101,7 @@ impl SessionTask {
             new_forks: self.kept.new_forks,
             created_at: moment(tip.created_at),
             updated_at: moment(tip.modified_at),
-            repository: None,
+            checkout: tip.checkout.clone(),
         }
     }
 
@@ -122,7 +118,7 @@ impl SessionTask {
     /// Makes the manifest true, with the workspace where there is none yet. A failure costs nothing but the manifest: it
     /// is tried again with the next change.
     pub(in crate::session) async fn write_manifest(&mut self) {
-        let facts = self.facts().complete().await;
+        let facts = self.facts();
         if self.kept.written.as_ref() == Some(&facts) {
             return;
         }
@@ -154,11 +150,12 @@ mod tests {
             new_forks: 0,
             created_at: moment(Timestamp(1_000)),
             updated_at: moment(Timestamp(2_000)),
-            repository: Some(Repository {
-                root: "/w".into(),
+            checkout: Checkout {
+                root: Some("/w".into()),
                 branch: Some("main".into()),
-                origin: Some("https://example.org/o/n".into()),
-            }),
+                remote: Some("https://example.org/o/n".into()),
+                ..Checkout::default()
+            },
         }
     }
 
@@ -175,7 +172,7 @@ mod tests {
         assert_eq!(new.flag(Field::UserNamed).unwrap(), Some(true), "nobody has seen another name being given");
         assert_eq!(new.number(Field::ForkCount).unwrap(), Some(3));
         assert!(new.to_string().contains("mine: 1\n"), "{new}");
-        let without = updated(Some(new), &Facts { repository: None, name: None, ..facts() });
+        let without = updated(Some(new), &Facts { checkout: Checkout::default(), name: None, ..facts() });
         assert_eq!((without.text(Field::GitRoot).unwrap(), without.text(Field::Branch).unwrap()), (None, None));
         assert_eq!(without.text(Field::Name).unwrap(), None);
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::details::Details;
 use super::identity::HostIdentity;
 use crate::ids::{Icon, Markdown, SessionTypeId, Uri};
-use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH};
+use crate::metadata::{Metadata, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKING_DIRECTORY_PATH};
 use crate::session::{
     ChatState, Interactivity, SessionCapabilities, SessionState, SessionStatus, StatusBits, UNTITLED, Workspace,
 };
@@ -98,11 +98,14 @@ pub(super) fn agent_icon() -> Icon {
     Icon::from("agent")
 }
 
-/// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there.
+/// A workspace as its metadata says. A person must have said that a folder is trusted before an agent works there: the
+/// folder itself, whatever repository a host says that it belongs to.
 pub(super) fn workspace(metadata: &Metadata) -> Option<Workspace> {
     let workspace = metadata.workspace(None)?;
-    let requires_workspace_trust = workspace.uri.scheme() == "file";
-    Some(Workspace { requires_workspace_trust, ..workspace })
+    let folder = metadata.text(WORKING_DIRECTORY_PATH).and_then(|folder| Metadata::local(folder).workspace(None));
+    let uri = folder.map_or(workspace.uri, |folder| folder.uri);
+    let requires_workspace_trust = uri.scheme() == "file";
+    Some(Workspace { uri, requires_workspace_trust, ..workspace })
 }
 
 pub(super) fn state(known: &Known<'_>) -> SessionState {
@@ -143,7 +146,10 @@ fn metadata(known: &Known<'_>) -> Metadata {
         add(REPOSITORY_PATH, project.into());
     }
     if let Some(facts) = known.folder {
-        if let Some(repository) = &facts.repository {
+        // `owner/name` alone is taken for one on GitHub: a row that says where the remote is knows better.
+        if let Some(repository) = &facts.repository
+            && said(row, REPOSITORY_URL).is_none()
+        {
             add(REPOSITORY_NWO, repository.as_str().into());
         }
         if let Some(root) = &facts.git_root {
@@ -373,11 +379,36 @@ mod tests {
     }
 
     #[test]
+    fn a_remote_that_the_row_names_is_not_taken_for_one_on_github() {
+        let facts = FolderFacts { repository: Some("acme/site".into()), git_root: Some("/srv/my app".into()) };
+        let details = Details::default();
+        let identity = |row: &SessionSummary| {
+            let host = here();
+            let (folder, details) = (Some(&facts), &details);
+            let known = Known { host: &host, row, agent: None, details, folder, chosen_model: None, before: None };
+            let state = state(&known);
+            let identity = state.workspace.as_ref().unwrap().repositories[0].identity.clone().unwrap();
+            (identity.to_string(), state.github_info().is_some())
+        };
+        assert_eq!(identity(&row(json!({}))), ("github.com/acme/site".to_owned(), true));
+        let elsewhere = row(json!({"_meta": {"repositoryUrl": "https://example.org/acme/site.git"}}));
+        assert_eq!(identity(&elsewhere), ("example.org/acme/site".to_owned(), false));
+    }
+
+    #[test]
     fn a_worktree_belongs_to_the_project_that_the_row_names() {
         let project = json!({"uri": "file:///r/app", "displayName": "app"});
         let row = row(json!({"project": project, "workingDirectories": ["file:///r/app.worktrees/fix"]}));
         let workspace = shown(&here(), &row, None).workspace.unwrap();
         assert_eq!((&*workspace.label, workspace.repositories[0].uri.as_str()), ("app", "file:///r/app"));
+    }
+
+    #[test]
+    fn trust_is_of_the_folder_whatever_repository_the_row_names() {
+        let meta = json!({"repositoryPath": "/trusted", "worktreePath": "/srv/my app", "repositoryNwo": "acme/site"});
+        let workspace = shown(&here(), &row(json!({"_meta": meta})), None).workspace.unwrap();
+        assert_eq!((workspace.uri.as_str(), workspace.requires_workspace_trust), ("file:///srv/my%20app", true));
+        assert_eq!(workspace.repositories[0].uri.as_str(), "file:///trusted");
     }
 
     #[test]

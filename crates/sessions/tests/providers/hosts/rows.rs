@@ -1,12 +1,13 @@
 //! Where each property of a row comes from.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grove_sessions::grouping::group;
 use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
 use grove_sessions::provider::{Environment, SendOptions};
 use grove_sessions::session::SessionStatus;
-use grove_sessions::{Management, Registry, SessionsProvider};
+use grove_sessions::{Management, Registry, Session, SessionsProvider};
 use serde_json::json;
 
 use super::harness::*;
@@ -148,6 +149,68 @@ async fn the_repository_of_a_folder_is_known_of_all_its_sessions() {
         workspace.repositories.first().is_some_and(|repository| repository.detail.as_deref() == Some("fix"))
     })
     .await;
+}
+
+/// A worktree of a repository with a remote, on the branch `fix`, which is tied to a pull request.
+fn worktree(folder: &Path) -> (PathBuf, PathBuf) {
+    let folder = folder.canonicalize().unwrap();
+    let git = folder.join("site/.git");
+    let put = |path: PathBuf, text: &str| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let remote = "[remote \"origin\"]\n\turl = git@github.com:acme/site.git\n";
+    let tied = "[branch \"fix\"]\n\tgithub-pr-owner-number = \"acme#site#7\"\n";
+    put(git.join("config"), &format!("{remote}{tied}"));
+    put(git.join("refs/remotes/origin/HEAD"), "ref: refs/remotes/origin/main\n");
+    put(git.join("worktrees/fix/HEAD"), "ref: refs/heads/fix\n");
+    put(git.join("worktrees/fix/commondir"), "../..\n");
+    put(folder.join("fix/.git"), &format!("gitdir: {}\n", git.join("worktrees/fix").display()));
+    (folder.join("site"), folder.join("fix"))
+}
+
+#[tokio::test]
+async fn branch_base_branch_and_pull_request_arrive_with_the_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, fix) = worktree(folder.path());
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/1", &fix.display().to_string()).await;
+    for provider in [host.here().await, host.there("dev-box").await] {
+        let row = session(&provider, "scripted:/1").await;
+        let pull = |row: &Session| row.github_info()?.pull_request.as_ref().map(|pull| pull.number);
+        until("the pull request", || pull(&row) == Some(7)).await;
+        let workspace = row.workspace().unwrap();
+        let repository = &workspace.repositories[0];
+        assert_eq!((repository.detail.as_deref(), repository.base_branch_name.as_deref()), (Some("fix"), Some("main")));
+        assert_eq!(repository.base_branch_protected, None, "nobody knows");
+        assert_eq!(repository.identity.as_deref(), Some("github.com/acme/site"));
+        assert_eq!(repository.uri.as_str(), format!("file://{}", source.display()));
+        assert_eq!(repository.working_directory.as_ref().unwrap().as_str(), format!("file://{}", fix.display()));
+    }
+}
+
+#[tokio::test]
+async fn a_pull_request_that_a_turn_made_and_a_branch_that_it_switched_to_arrive_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, fix) = worktree(folder.path());
+    let host = TestHost::start().await;
+    let provider = host.here().await;
+    let workspace = workspace(&provider, &fix.display().to_string()).await;
+    let draft = provider.create_new_session(&workspace).await.unwrap();
+    let made = "https://github.com/acme/site/pull/8";
+    let tool = json!({"tool": {"name": "shell", "input": "gh pr create", "output": made, "permission": "shell"}});
+    let row =
+        soon("the first message", provider.send_and_create_chat(draft.id(), script(json!([tool])))).await.unwrap();
+    until("a question", || row.status() == SessionStatus::NeedsInput).await;
+    std::fs::write(source.join(".git/worktrees/fix/HEAD"), "ref: refs/heads/other\n").unwrap();
+    approve(&host.endpoint(), provider.host().on_host(row.main_chat().resource()).unwrap()).await;
+    until("the pull request", || {
+        let info = row.github_info();
+        info.and_then(|info| info.pull_request.clone()).is_some_and(|pull| pull.uri.as_str() == made)
+    })
+    .await;
+    assert_eq!(row.workspace().unwrap().repositories[0].detail.as_deref(), Some("other"));
 }
 
 #[tokio::test]

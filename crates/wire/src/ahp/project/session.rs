@@ -52,14 +52,29 @@ pub fn summary(session: &core::Session, failed: bool, names: &Names, spelling: S
         modified_at: time::text(last_modified(session)),
         chats: Some(chat_summaries(session, names, spelling)),
         default_chat: Some(names.chat(&core::Session::MAIN_CHAT.into(), spelling)),
-        meta: Some(store(&session.store)),
+        meta: Some(row_meta(session)),
         ..SessionSummary::default()
     }
 }
 
-/// Where a session lies, as its row in the list says it.
-pub fn store(name: &core::StoreName) -> Object {
-    Object::from_iter([("store".to_owned(), Value::from(name.as_str()))])
+/// What a session's row says beside what the protocol has a place for: where the session lies, and what version control
+/// says of where it works. Lists of other programs know the latter under the same names.
+pub fn row_meta(session: &core::Session) -> Object {
+    let checkout = &session.checkout;
+    // A worktree is of a repository elsewhere; anything else is its own.
+    let repository = checkout.worktree_of.as_ref().or(checkout.root.as_ref());
+    let worktree = checkout.root.as_ref().filter(|_| checkout.worktree_of.is_some());
+    let members = [
+        ("store", Some(session.store.as_str())),
+        ("repositoryNwo", checkout.github.as_deref()),
+        ("repositoryUrl", checkout.remote.as_deref()),
+        ("repositoryPath", repository.map(String::as_str)),
+        ("worktreePath", worktree.map(String::as_str)),
+        ("branch", checkout.branch.as_deref()),
+        ("baseBranchName", checkout.base_branch.as_deref()),
+        ("pullRequestUrl", checkout.pull_request()),
+    ];
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
 }
 
 /// When the session or any of its chats last moved on, by the host's clock.

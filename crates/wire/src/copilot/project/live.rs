@@ -171,6 +171,7 @@ impl Projector {
             | SessionEvent::ActiveClientSet(_)
             | SessionEvent::ActiveClientRemoved(_)
             | SessionEvent::ConfigChanged { .. }
+            | SessionEvent::CheckoutChanged(_)
             | SessionEvent::Moved(_) => {}
         }
     }

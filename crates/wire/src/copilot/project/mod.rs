@@ -59,6 +59,7 @@ pub fn lifecycle(event: &core::SessionEvent, session: &core::Session) -> Option<
         | core::SessionEvent::ActiveClientRemoved(_)
         | core::SessionEvent::ConfigChanged { .. }
         | core::SessionEvent::DetailsChanged(_)
+        | core::SessionEvent::CheckoutChanged(_)
         | core::SessionEvent::Moved(_) => None,
     }
 }

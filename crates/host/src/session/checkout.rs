@@ -1,0 +1,206 @@
+//! What version control says of where a session works.
+//!
+//! It is looked at beside the session's task when the task begins and at the end of each turn: an agent may have switched
+//! the branch or made a pull request. A disk that does not answer holds up nothing but the next look.
+
+use std::path::PathBuf;
+
+use grove_core::*;
+use grove_work::{Repository, local_path, pull_request_address};
+
+use super::{Ended, SessionTask, ToSession};
+use crate::sequencer::Stopped;
+
+/// How much of what a turn's commands put out is looked through, from its end on. What lies before that is not.
+const LOOKED_THROUGH: usize = 4 << 20;
+
+/// Where a session's task is with looking.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    look: Look,
+    /// The newest pull request that a turn made, until the session has it.
+    made: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Look {
+    #[default]
+    None,
+    UnderWay,
+    /// One is under way that may have seen what was before.
+    UnderWayAndDue,
+}
+
+/// What is checked out in a folder. `None` where the folder is not there, or not on this machine.
+pub(crate) async fn seen_at(folder: Option<&str>) -> Option<Checkout> {
+    let path = local_path(folder?).ok()?;
+    tokio::task::spawn_blocking(move || seen(path)).await.ok().flatten()
+}
+
+fn seen(folder: PathBuf) -> Option<Checkout> {
+    let is_there = folder.is_dir();
+    is_there.then(|| Repository::of(&folder).as_ref().map(checkout_of).unwrap_or_default())
+}
+
+fn checkout_of(repository: &Repository) -> Checkout {
+    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    Checkout {
+        root: Some(text(&repository.root)),
+        worktree_of: repository.worktree_of.as_ref().map(text),
+        remote: repository.origin.clone(),
+        github: repository.github_name(),
+        branch: repository.branch.clone(),
+        base_branch: repository.base_branch.clone(),
+        branch_pull_request: repository.pull_request.clone(),
+        own_pull_request: None,
+    }
+}
+
+/// The newest pull request that a command of a turn made: whatever makes one says its address in a line of its own.
+fn made_in(turn: &Turn) -> Option<&str> {
+    let mut left = LOOKED_THROUGH;
+    let outputs = turn.parts.iter().rev().filter_map(|part| match part {
+        Part::ToolCall(call) if call.kind == Some(ToolKind::Terminal) => match &call.status {
+            ToolCallStatus::Completed(result) if result.success => result.output.as_deref(),
+            _ => None,
+        },
+        _ => None,
+    });
+    for output in outputs {
+        left = left.checked_sub(output.len())?;
+        let made = output.lines().rev().find_map(|line| pull_request_address(line.trim()));
+        if made.is_some() {
+            return made;
+        }
+    }
+    None
+}
+
+impl SessionTask {
+    /// Has somebody look, unless somebody does already: then it is looked once more.
+    pub(super) fn look_at_checkout(&mut self) {
+        if self.looks.look != Look::None {
+            self.looks.look = Look::UnderWayAndDue;
+            return;
+        }
+        self.looks.look = Look::UnderWay;
+        let (folder, inbox) = (self.tip.working_directories.first().cloned(), self.inbox_sender.clone());
+        self.around.env.spawn.spawn(Box::pin(async move {
+            let seen = seen_at(folder.as_deref()).await.map(Box::new);
+            // A session that is gone does not listen any more.
+            if let Some(inbox) = inbox.upgrade() {
+                inbox.send(ToSession::LookedAt(seen)).await.ok();
+            }
+        }));
+    }
+
+    /// A turn is over.
+    pub(super) fn look_after(&mut self, ended: &Ended) {
+        let turn = self.tip.chat(&ended.chat).and_then(|chat| chat.turns.get(chat.position(&ended.turn)?));
+        if let Some(made) = turn.and_then(|turn| made_in(turn)) {
+            self.looks.made = Some(made.to_owned());
+        }
+        self.look_at_checkout();
+    }
+
+    /// Tells others what was seen, where that is new. A folder that is gone leaves what was known of it.
+    pub(super) async fn looked_at(&mut self, seen: Option<Box<Checkout>>) -> Result<(), Stopped> {
+        if std::mem::take(&mut self.looks.look) == Look::UnderWayAndDue {
+            self.look_at_checkout();
+        }
+        let known = &self.tip.checkout;
+        let own_pull_request = self.looks.made.clone().or_else(|| known.own_pull_request.clone());
+        let seen = seen.map_or_else(|| known.clone(), |seen| *seen);
+        let checkout = Checkout { own_pull_request, ..seen };
+        if checkout != *known {
+            let changed = SessionEvent::CheckoutChanged(Box::new(checkout));
+            if let Err(error) = self.attempt(Command::ReportSession(changed), &Who::Host, None).await? {
+                // The next look tells it.
+                tracing::warn!(session = %self.tip.id, %error, "clients were not told what is checked out");
+                return Ok(());
+            }
+        }
+        self.looks.made = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PULL: &str = "https://github.com/acme/site/pull/";
+
+    fn call(kind: ToolKind, success: bool, output: &str) -> Part {
+        let result = ToolResult {
+            success,
+            past_tense_message: String::new(),
+            output: Some(output.to_owned()),
+            attached: Vec::new(),
+            extra: None,
+        };
+        Part::ToolCall(Box::new(ToolCall {
+            id: "c".into(),
+            name: "shell".into(),
+            display_name: "Shell".into(),
+            kind: Some(kind),
+            language: None,
+            invocation_message: String::new(),
+            intention: None,
+            client: None,
+            input: None,
+            confirmed: None,
+            output: None,
+            status: ToolCallStatus::Completed(result),
+            ready_rank: None,
+            announced: None,
+            extra: None,
+        }))
+    }
+
+    fn made(parts: Vec<Part>) -> Option<String> {
+        let turn = Turn {
+            id: "t".into(),
+            message: Message::user("go"),
+            parts,
+            usage: None,
+            outcome: Outcome::Complete,
+            started_at: Timestamp(0),
+            ended_at: Timestamp(0),
+            encodings: Encodings::default(),
+        };
+        made_in(&turn).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_pull_request_is_what_a_command_said_last_in_a_line_of_its_own() {
+        let shell = |output: &str| call(ToolKind::Terminal, true, output);
+        let one = shell(&format!("Creating pull request\n\n{PULL}1\n"));
+        let two = shell(&format!("{PULL}2\r\n{PULL}3\r\ndone"));
+        assert_eq!(made(vec![one.clone(), shell("ok")]), Some(format!("{PULL}1")));
+        assert_eq!(made(vec![one, two]), Some(format!("{PULL}3")));
+        let not = [
+            shell(&format!("see {PULL}1")),
+            shell(&format!("{PULL}1/files")),
+            call(ToolKind::Terminal, false, &format!("{PULL}1")),
+            call(ToolKind::Fetch, true, &format!("{PULL}1")),
+        ];
+        for part in not {
+            assert_eq!(made(vec![part.clone()]), None, "{part:?}");
+        }
+    }
+
+    #[test]
+    fn only_so_much_output_is_looked_through() {
+        let made_long_ago = call(ToolKind::Terminal, true, &format!("{PULL}1"));
+        let long = call(ToolKind::Terminal, true, &"x".repeat(LOOKED_THROUGH));
+        assert_eq!(made(vec![made_long_ago, long]), None);
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_told_apart_from_one_without_a_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(seen(folder.path().to_owned()), Some(Checkout::default()));
+        assert_eq!(seen(folder.path().join("gone")), None);
+    }
+}
