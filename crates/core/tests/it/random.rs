@@ -577,7 +577,7 @@ fn details(dice: &mut Dice) -> Details {
 }
 
 fn whereabouts(dice: &mut Dice) -> Whereabouts {
-    Whereabouts { host: dice.text(), session: dice.text(), stamp: dice.text() }
+    Whereabouts { host: dice.text(), address: Some(dice.text()), session: dice.text(), stamp: dice.text() }
 }
 
 fn permissions(dice: &mut Dice) -> Permissions {
