@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use grove_wire::jsonrpc::Call;
+use grove_wire::x_grove;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{broadcast, oneshot, watch};
@@ -59,6 +60,11 @@ impl<D: Dialect> Client<D> {
     /// What the host said of itself when it last said so.
     pub fn server(&self) -> Option<D::Server> {
         self.shared.server()
+    }
+
+    /// Whether the host serves what Grove adds to the protocols. One that is none, or has nothing behind it, has said so.
+    pub fn offers(&self, method: x_grove::Method) -> bool {
+        self.server().as_ref().and_then(D::announced).is_some_and(|announced| announced.offers(method))
     }
 
     /// The highest sequence number seen.

@@ -127,6 +127,9 @@ pub struct Details {
 pub struct Whereabouts {
     /// What the host is called by whoever moved the session.
     pub host: String,
+    /// Where it is, without what lets anybody in: its name may mean nothing to others, or another host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// What the session is called there.
     pub session: String,
     /// What its files were when it went: whoever has others has gone on since.

@@ -95,6 +95,14 @@ impl Reach {
         }
     }
 
+    /// Where it is, as anybody could say it.
+    pub(crate) fn address(&self) -> String {
+        match &self.at {
+            At::Here => hosts::own_address(self.data_dir()),
+            At::Known(host) => host.address.to_string(),
+        }
+    }
+
     /// Whether it is another one than that of the data folder.
     pub(crate) fn is_far(&self) -> bool {
         matches!(self.at, At::Known(_))
@@ -336,6 +344,9 @@ pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -
 
 /// Why the host has no session of this id, where it knows more than that.
 async fn why_missing<D: Dialect>(client: &Client<D>, id: &str) -> Option<String> {
+    if !client.offers(x_grove::Method::Tree) {
+        return None;
+    }
     let channel = format!("ahp-session:/{id}");
     let params = json!({"channel": channel, "limit": 1});
     match client.request_raw::<serde_json::Value>(x_grove::Method::Tree.as_str(), &params).await {

@@ -4,7 +4,10 @@
 //! is meant. What a session has beside its conversation is [`workspace`]. [`import`] is about sessions that are
 //! not there yet, [`history`] about those of other tools, and [`sessions`] about those of every source: none names one by
 //! `channel`.
+//!
+//! Which of them a host serves it says in the answer to `initialize` ([`announced`]).
 
+pub mod announced;
 pub mod handover;
 pub mod history;
 pub mod import;

@@ -1,11 +1,14 @@
 //! The Agent Host Protocol 1.0: the root, sessions, chats, and watches on files.
 
+use std::sync::Arc;
+
 use grove_wire::ahp::action::is_client_dispatchable;
 use grove_wire::ahp::uri::{Channel, ChatName};
 use grove_wire::ahp::{
     self, Action, ActionEnvelope, Implementation, Method, Notification, NotificationMethod, PartialSessionSummary,
     ROOT, SessionAction, SessionSummary, Version,
 };
+use grove_wire::x_grove::announced::Announcement;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -50,6 +53,8 @@ pub struct Server {
     pub default_directory: Option<String>,
     /// What makes a client ask for completions.
     pub completion_triggers: Vec<String>,
+    /// What it adds to the protocol, where it is a Grove.
+    pub grove: Option<Arc<Announcement>>,
 }
 
 impl Model for Ahp {
@@ -91,6 +96,7 @@ impl Dialect for Ahp {
                 info: result.server_info,
                 default_directory: result.default_directory,
                 completion_triggers: result.completion_trigger_characters.unwrap_or_default(),
+                grove: Announcement::read(result.meta.as_ref()).map(Arc::new),
             },
             server_seq: result.server_seq,
             snapshots: result.snapshots.into_iter().map(snapshot).collect(),
@@ -237,6 +243,10 @@ impl Dialect for Ahp {
 
     fn list_resource(&self) -> Option<&str> {
         Some(ROOT)
+    }
+
+    fn announced(server: &Server) -> Option<&Announcement> {
+        server.grove.as_deref()
     }
 
     fn goes_with(&self, session: &str, row: Option<&SessionSummary>, resource: &str) -> bool {

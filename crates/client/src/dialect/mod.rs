@@ -9,6 +9,7 @@ pub mod v1;
 
 use std::fmt::Debug;
 
+use grove_wire::x_grove::announced::Announcement;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -103,6 +104,9 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     fn removed(_action: &Self::Action) -> Option<&str> {
         None
     }
+
+    /// What the host said that it adds to the protocol.
+    fn announced(server: &Self::Server) -> Option<&Announcement>;
 
     /// Whether a list that was fetched after a replay shows that a resource is gone. A dialect whose replay names what
     /// is missing need not look.

@@ -1,12 +1,14 @@
 //! Version 1: the root and sessions.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use grove_wire::registry::{Capabilities, Registry};
 use grove_wire::v1::{
     self, Action, ActionEnvelope, ActionError, ActionType, Method, Notification, RootState, SessionAction,
     SessionChange, SessionState, SessionSummary,
 };
+use grove_wire::x_grove::announced::Announcement;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -57,6 +59,8 @@ impl State {
 pub struct Server {
     pub version: u32,
     pub default_directory: Option<String>,
+    /// What it adds to the protocol.
+    pub grove: Option<Arc<Announcement>>,
 }
 
 impl Server {
@@ -97,7 +101,11 @@ impl Dialect for V1 {
     fn initialized(&self, result: &RawValue) -> serde_json::Result<Initialized<Self>> {
         let result: v1::InitializeResult<&RawValue> = serde_json::from_str(result.get())?;
         Ok(Initialized {
-            server: Server { version: result.protocol_version, default_directory: result.default_directory },
+            server: Server {
+                version: result.protocol_version,
+                default_directory: result.default_directory,
+                grove: Announcement::read(result.meta.as_ref()).map(Arc::new),
+            },
             server_seq: result.server_seq,
             snapshots: result.snapshots.into_iter().map(snapshot).collect::<Result<_, _>>()?,
         })
@@ -202,6 +210,10 @@ impl Dialect for V1 {
             }
             _ => Ok(Incoming::Other),
         }
+    }
+
+    fn announced(server: &Server) -> Option<&Announcement> {
+        server.grove.as_deref()
     }
 
     fn canonical<'a>(&self, resource: &'a str) -> &'a str {
@@ -309,7 +321,7 @@ mod tests {
             json!({"clientId": "a", "lastSeenServerSeq": 7, "subscriptions": ["agenthost:root"]})
         );
         assert_eq!(value(v1.subscribe("s:/1")), json!({"resource": "s:/1"}));
-        let server = Server { version: 1, default_directory: None };
+        let server = Server { version: 1, default_directory: None, grove: None };
         let user_message = UserMessage { text: "hi".to_owned(), attachments: None };
         let change = SessionChange::TurnStarted { turn_id: "t".to_owned(), user_message };
         let action = v1.address(&server, "s:/1", change).unwrap();
@@ -327,7 +339,8 @@ mod tests {
         let answer =
             json!({"protocolVersion": 1, "serverSeq": 5, "snapshots": [root], "defaultDirectory": "file:///h"});
         let initialized = v1.initialized(&raw(&answer)).unwrap();
-        assert_eq!(initialized.server, Server { version: 1, default_directory: Some("file:///h".to_owned()) });
+        let default_directory = Some("file:///h".to_owned());
+        assert_eq!(initialized.server, Server { version: 1, default_directory, grove: None });
         assert_eq!(initialized.snapshots[0].resource, "agenthost:root", "one spelling");
         let replay = json!({"type": "replay", "actions": [
             {"serverSeq": 6, "action": {"type": "root/agentsChanged", "agents": []}},

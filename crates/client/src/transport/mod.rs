@@ -57,7 +57,7 @@ enum Way {
 }
 
 /// What a client has that lets it in. `Debug` does not show the token.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// The host's token. Who can use a host's socket or log in by SSH needs none.
     pub token: Option<String>,

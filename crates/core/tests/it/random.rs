@@ -588,7 +588,7 @@ fn checkout(dice: &mut Dice) -> Checkout {
 }
 
 fn whereabouts(dice: &mut Dice) -> Whereabouts {
-    Whereabouts { host: dice.text(), session: dice.text(), stamp: dice.text() }
+    Whereabouts { host: dice.text(), address: Some(dice.text()), session: dice.text(), stamp: dice.text() }
 }
 
 fn permissions(dice: &mut Dice) -> Permissions {

@@ -39,6 +39,10 @@ pub(crate) fn scan(common: &Common, args: &HistoryArgs) -> Result<(), Failure> {
 /// Has the host look at other tools' stores, and waits until it has.
 pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
     let method = Method::History(history::Method::Scan);
+    // A host that looks at nothing has found nothing.
+    if !client.offers(method) {
+        return Ok(ScanReport::default());
+    }
     let mut told: ScanResult = client.ask(method, &ScanParams { start: true }).await?;
     let mut bar = Bar::default();
     while told.running {
@@ -49,17 +53,20 @@ pub(super) async fn refresh(client: &AnyClient) -> Result<ScanReport, Failure> {
     bar.clear()?;
     match told.error {
         Some(error) => Err(anyhow!(error).into()),
-        // A host that looks at nothing has found nothing.
         None => Ok(told.report.unwrap_or_default()),
     }
 }
 
 /// Every session of other tools that fits, the newest first.
 pub(super) async fn list(client: &AnyClient, wanted: ListParams) -> Result<Vec<Row>, Failure> {
+    let method = Method::History(history::Method::List);
+    if !client.offers(method) {
+        return Ok(Vec::new());
+    }
     let mut params = ListParams { limit: Some(PAGE), ..wanted };
     let mut rows = Vec::new();
     loop {
-        let page: ListResult = client.ask(Method::History(history::Method::List), &params).await?;
+        let page: ListResult = client.ask(method, &params).await?;
         rows.extend(page.sessions);
         params.cursor = page.next_cursor;
         if params.cursor.is_none() {

@@ -126,10 +126,7 @@ fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
 
 fn rm(data_dir: &Path, args: &HostsRmArgs) -> Result<(), Failure> {
     match hosts::remove(data_dir, &args.name)? {
-        true => {
-            hosts::forget(data_dir, &args.name);
-            Ok(say(format!("{} is forgotten", args.name))?)
-        }
+        true => Ok(say(format!("{} is forgotten", args.name))?),
         false => Err(Failure::NotFound(format!(
             "no host is called {:?}: `grove hosts` lists them",
             args.name.chars().take(80).collect::<String>()

@@ -27,6 +27,7 @@ use serde_json::json;
 use super::{Failure, errand, say};
 use crate::cli::{Common, MoveArgs};
 use crate::connect::{Reach, find_session, id_of};
+use crate::hosts::Destination;
 use crate::show::style::harmless;
 use crate::talk::tree::AnyClient;
 
@@ -36,6 +37,7 @@ const TRIES: usize = 3;
 /// A host that takes part.
 struct Side {
     name: String,
+    address: String,
     client: AnyClient,
 }
 
@@ -68,7 +70,7 @@ pub(crate) fn run(common: &Common, args: &MoveArgs) -> Result<(), Failure> {
         }
         let (from, to) = (Side::open(&from).await?, Side::open(&to).await?);
         let uri = find_session(from.ahp()?, &wanted).await?;
-        relocate(&At { side: &from, uri }, &to, args).await
+        relocate(&reach, &At { side: &from, uri }, &to, args).await
     })
 }
 
@@ -83,21 +85,27 @@ fn target(reach: &Reach, name: &str) -> Result<Reach, Failure> {
     }
 }
 
-async fn relocate(old: &At<'_>, to: &Side, args: &MoveArgs) -> Result<(), Failure> {
+async fn relocate(reach: &Reach, old: &At<'_>, to: &Side, args: &MoveArgs) -> Result<(), Failure> {
     let id = id_of(&old.uri).to_owned();
     let (from_name, to_name) = (old.side.name.clone(), to.name.clone());
     let has = old.files().await?;
     let there = to.session_of(&id).await?;
     if let Some(at) = &has.moved_to {
-        let (host, id) = (harmless(&at.host), harmless(id_of(&at.session)));
+        // Names are whoever's who moved it; the address says which host it is.
+        let is_to = at.address.as_ref().map_or(at.host == to_name, |address| *address == to.address);
         match &there {
-            Some(new) if at.host == to_name => return tell(&new.uri, &has, (&from_name, &to_name), args),
+            Some(new) if is_to => return tell(&new.uri, &has, (&from_name, &to_name), args),
             // It is not there any more: what is here is all that there is.
-            None if at.host == to_name => {}
+            None if is_to => {}
             Some(_) | None => {
-                return Err(
-                    anyhow!("it was moved to {host} already: `grove move {host}/{id} {to_name}` moves it on").into()
-                );
+                let (host, id) = (Destination::of(reach.data_dir(), at)?, harmless(id_of(&at.session)));
+                return Err(match &host {
+                    Destination::Known(name) => {
+                        anyhow!("it was moved to {name} already: `grove move {name}/{id} {to_name}` moves it on")
+                    }
+                    Destination::Unknown { .. } => anyhow!("it was moved to {host} already: move it on from there"),
+                }
+                .into());
             }
         }
     }
@@ -115,8 +123,7 @@ async fn relocate(old: &At<'_>, to: &Side, args: &MoveArgs) -> Result<(), Failur
             (At { side: to, uri }, has)
         }
     };
-    let leave =
-        LeaveParams { to: Whereabouts { host: to_name.clone(), session: new.uri.clone(), stamp: has.stamp.clone() } };
+    let leave = LeaveParams { to: new.whereabouts(&has.stamp) };
     let left: Result<LeaveResult, Failure> = old.ask(handover(handover::Method::Leave), &leave).await;
     if let Err(failure) = left {
         return Err(not_left(old, &new, &has, failure).await);
@@ -167,7 +174,7 @@ async fn copy_settled(
 
 /// Gives everything to the new host. Until it is all there, there is no such session.
 async fn copy(old: &At<'_>, to: &Side, has: &FilesResult, id: &str, args: &MoveArgs) -> Result<String, Failure> {
-    let from = Whereabouts { host: old.side.name.clone(), session: old.uri.clone(), stamp: has.stamp.clone() };
+    let from = old.whereabouts(&has.stamp);
     let cwd = args.cwd.as_deref().map(grove_work::file_uri);
     let about = BeginParams {
         id: Some(id.to_owned()),
@@ -256,7 +263,8 @@ async fn name_relatives(old: &At<'_>, from: &str) {
 
 impl Side {
     async fn open(reach: &Reach) -> Result<Self, Failure> {
-        Ok(Self { name: reach.host_name().to_owned(), client: AnyClient::Ahp(reach.ahp(None).await?) })
+        let (name, address) = (reach.host_name().to_owned(), reach.address());
+        Ok(Self { name, address, client: AnyClient::Ahp(reach.ahp(None).await?) })
     }
 
     fn ahp(&self) -> Result<&Client<Ahp>, Failure> {
@@ -283,6 +291,16 @@ impl At<'_> {
             members.insert("channel".to_owned(), self.uri.clone().into());
         }
         self.side.client.ask(method, &params).await
+    }
+
+    /// Where it is, for the other host to remember.
+    fn whereabouts(&self, stamp: &str) -> Whereabouts {
+        Whereabouts {
+            host: self.side.name.clone(),
+            address: Some(self.side.address.clone()),
+            session: self.uri.clone(),
+            stamp: stamp.to_owned(),
+        }
     }
 
     async fn files(&self) -> Result<FilesResult, Failure> {

@@ -7,6 +7,7 @@ use super::{Failure, errand, say};
 use crate::cli::{CancelArgs, Common, SendArgs};
 use crate::connect::{Reach, id_of, new_id};
 use crate::follow::{Manner, Output, Until, follow};
+use crate::hosts::Destination;
 use crate::show::style::harmless;
 use crate::talk::any::AnyTalk;
 use crate::talk::{Deed, Talk};
@@ -18,10 +19,14 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
         let output = Output::json(args.json);
         let (mut talk, envelopes) = AnyTalk::join(&reach, args.connect.protocol, &args.session, output).await?;
         if let Some(at) = talk.moved_to() {
-            let (host, id) = (harmless(&at.host), harmless(id_of(&at.session)));
-            return Err(
-                anyhow!("this session was moved to {host}: `grove send {host}/{id} TEXT` goes on with it").into()
-            );
+            let (host, id) = (Destination::of(reach.data_dir(), &at)?, harmless(id_of(&at.session)));
+            return Err(match &host {
+                Destination::Known(name) => {
+                    anyhow!("this session was moved to {name}: `grove send {name}/{id} TEXT` goes on with it")
+                }
+                Destination::Unknown { .. } => anyhow!("this session was moved to {host}: go on with {id} there"),
+            }
+            .into());
         }
         ready(&mut talk).await?;
         let turn = new_id()?;

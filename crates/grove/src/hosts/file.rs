@@ -3,14 +3,23 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use grove_client::Access;
+use grove_client::{Access, HostAddress};
 use serde::{Deserialize, Serialize};
 
-use super::{HostsError, KnownHost, check_name};
+use super::{HostsError, KnownHost, check_name, seen};
 use crate::data_folder;
+
+/// Of a file as it was last looked at: whether it is another one now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// It is written anew and put in the place of the old one.
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
 
 /// How large the file may be, and how many hosts it may have. More are refused.
 const MOST_BYTES: u64 = 1 << 20;
@@ -27,6 +36,12 @@ struct Kept {
 }
 
 type All = BTreeMap<String, Kept>;
+
+/// What the file looks like from outside; `None` where there is none.
+pub(crate) fn mark(data_dir: &Path) -> Option<Mark> {
+    let found = fs::metadata(path(data_dir)).ok()?;
+    Some(Mark { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
+}
 
 pub(super) fn read(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
     let path = path(data_dir);
@@ -62,12 +77,36 @@ pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
     Ok(())
 }
 
-/// Forgets a host, and says whether it was known.
+/// Forgets a host, with what it had, and says whether it was known.
 pub(crate) fn remove(data_dir: &Path, name: &str) -> Result<bool, HostsError> {
     if !path(data_dir).exists() {
         return Ok(false);
     }
-    change(data_dir, |all| Ok(all.remove(name).is_some()))
+    change(data_dir, |all| {
+        let is_known = all.remove(name).is_some();
+        if is_known {
+            seen::forget(data_dir, name);
+        }
+        Ok(is_known)
+    })
+}
+
+/// Does something while nobody changes the file, where it has a host of this name at this address.
+pub(super) fn while_known<T>(
+    data_dir: &Path,
+    name: &str,
+    address: &str,
+    act: impl FnOnce() -> T,
+) -> Result<Option<T>, HostsError> {
+    let path = path(data_dir);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let _lock = lock(data_dir)?;
+    let all = read_all(&path)?;
+    // Addresses can be spelled in several ways.
+    let is_there = |kept: &Kept| kept.address.parse::<HostAddress>().is_ok_and(|kept| kept.to_string() == address);
+    Ok(all.get(name).is_some_and(is_there).then(act))
 }
 
 /// Changes the file where `edit` says that something has changed. Two who do that at once do it one after the other.
@@ -78,8 +117,7 @@ fn change(data_dir: &Path, edit: impl FnOnce(&mut All) -> Result<bool, HostsErro
         move |error| HostsError::File { path, what, error }
     };
     data_folder::make(data_dir).map_err(|error| failed("made")(std::io::Error::other(error)))?;
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock_path(data_dir));
-    let lock = lock.and_then(|lock| lock.lock().map(|()| lock)).map_err(failed("locked"))?;
+    let lock = lock(data_dir)?;
     let mut all = read_all(&path)?;
     let changed = edit(&mut all)?;
     if changed {
@@ -88,6 +126,13 @@ fn change(data_dir: &Path, edit: impl FnOnce(&mut All) -> Result<bool, HostsErro
     }
     drop(lock);
     Ok(changed)
+}
+
+/// Whoever changes the file, or relies on it to stay as it is, holds this.
+fn lock(data_dir: &Path) -> Result<File, HostsError> {
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock_path(data_dir));
+    let lock = lock.and_then(|lock| lock.lock().map(|()| lock));
+    lock.map_err(|error| HostsError::File { path: path(data_dir), what: "locked", error })
 }
 
 fn read_all(path: &Path) -> Result<All, HostsError> {

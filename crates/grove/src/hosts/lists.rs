@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
 use grove_client::{Ahp, Backoff, Client, Options};
+use grove_host::{Clock, SystemClock};
+use grove_sessions::providers::hosts::SeenList;
 use grove_wire::ahp::SessionSummary;
 
-use super::seen::{self, Seen};
-use super::{HostsError, KnownHost, all_hosts};
+use super::{HostsError, KnownHost, SeenFile, all_hosts};
 
 /// How long a host may take. A list is for a person who waits for it.
 const PATIENCE: Duration = Duration::from_millis(1_800);
@@ -43,16 +44,16 @@ pub(crate) async fn lists(data_dir: &Path) -> Result<Vec<HostList>, HostsError> 
 
 async fn one(data_dir: &Path, host: KnownHost) -> HostList {
     let asked = tokio::time::timeout(PATIENCE, ask(&host)).await;
+    let seen = SeenFile::of(data_dir, &host);
     match asked.context("it did not answer in time").and_then(|answer| answer) {
         Ok(sessions) => {
-            seen::keep(data_dir, &host.name, &sessions);
+            seen.write(SeenList::new(SystemClock.now(), &sessions));
             HostList { host, sessions, state: ListState::Now }
         }
         Err(error) => {
-            let seen = seen::kept(data_dir, &host.name);
-            let seen_at = seen.as_ref().map(|seen| seen.at);
-            let sessions = seen.map(|Seen { sessions, .. }| sessions).unwrap_or_default();
-            HostList { host, sessions, state: ListState::Away { why: format!("{error:#}"), seen_at } }
+            let (seen_at, sessions) = seen.read().map(|list| (list.at.0, list.sessions)).unzip();
+            let state = ListState::Away { why: format!("{error:#}"), seen_at };
+            HostList { host, sessions: sessions.unwrap_or_default(), state }
         }
     }
 }

@@ -2,21 +2,23 @@
 //!
 //! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
 //! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one, [`lists()`] what
-//! sessions all of them have, or had when they last answered ([`seen`]).
+//! sessions all of them have, or had when they were last seen ([`seen`]). [`whereabouts`] names the one that a session went to.
 
 mod file;
 mod lists;
 mod look;
 mod seen;
+mod whereabouts;
 
 use std::path::{Path, PathBuf};
 
 use grove_client::{Access, AddressError, Endpoint, EndpointError, FingerprintError, HostAddress};
 
-pub(crate) use file::{add, remove};
+pub(crate) use file::{Mark, add, mark, remove};
 pub(crate) use lists::{HostList, ListState, lists};
 pub(crate) use look::{Looked, look};
-pub(crate) use seen::forget;
+pub(crate) use seen::SeenFile;
+pub(crate) use whereabouts::{Destination, own_address};
 
 /// The variable that names the program to run as `ssh`.
 const SSH: &str = "GROVE_SSH";
@@ -26,7 +28,7 @@ pub(crate) const LOCAL: &str = "local";
 const NAME: usize = 40;
 
 /// A host that somebody has given a name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownHost {
     pub(crate) name: String,
     pub(crate) address: HostAddress,

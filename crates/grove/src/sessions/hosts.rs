@@ -1,84 +1,152 @@
 //! The providers of hosts: this one, and those that are known by name.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use grove_client::Endpoint;
 use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, THIS_HOST};
-use grove_sessions::{Registration, Registry, SessionId, SessionsProvider};
+use grove_sessions::{Registration, Registry, SessionId};
 
 use super::Sources;
-use crate::hosts::{KnownHost, all_hosts};
+use crate::hosts::{KnownHost, Mark, SeenFile, all_hosts, mark};
+
+/// How often it is looked whether other hosts are known than before.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The hosts whose sessions are listed. Dropping it ends their providers.
 pub(super) struct Hosts {
     registry: Registry,
-    by_id: Mutex<HashMap<String, Listed>>,
+    this_host: Endpoint,
+    data_dir: PathBuf,
+    listed: Mutex<Listed>,
 }
 
+#[derive(Default)]
 struct Listed {
+    by_id: HashMap<String, OneHost>,
+    /// The list of names as it was when it was read.
+    mark: Option<Mark>,
+}
+
+struct OneHost {
     provider: Arc<HostProvider>,
+    /// What was known of it; this host has no name.
+    known: Option<KnownHost>,
     /// Dropping it takes the provider out, which ends what runs for it.
     _registration: Registration,
 }
 
+/// A host whose sessions are to be listed.
+struct Wanted {
+    identity: HostIdentity,
+    endpoint: Endpoint,
+    known: Option<KnownHost>,
+}
+
 impl Hosts {
-    pub(super) fn new(registry: Registry) -> Self {
-        Self { registry, by_id: Mutex::default() }
+    pub(super) fn new(registry: Registry, sources: &Sources) -> Self {
+        let (this_host, data_dir) = (sources.this_host.clone(), sources.data_dir.clone());
+        Self { registry, this_host, data_dir, listed: Mutex::default() }
     }
 
-    /// Lists the hosts that are known now: those that came meanwhile, and not those that went.
-    pub(super) fn keep_up(&self, sources: &Sources) -> anyhow::Result<()> {
-        let mut wanted = vec![(HostIdentity::this_host("Grove")?, sources.this_host.clone())];
-        wanted.extend(other_hosts(&sources.data_dir));
-        let mut listed = self.listed();
-        let ids: HashSet<&str> = wanted.iter().map(|(identity, _)| identity.id().as_str()).collect();
-        listed.retain(|id, _| ids.contains(id.as_str()));
-        for (identity, endpoint) in wanted {
-            // A host that has two names is listed under the first.
-            if listed.contains_key(identity.id().as_str()) {
-                continue;
+    /// Looks every now and then whether hosts came, went or changed, for as long as it is not dropped.
+    pub(super) async fn watch(self: Arc<Self>) {
+        let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            if let Err(error) = self.keep_up() {
+                tracing::warn!("hosts that came are not listed: {error:#}");
             }
-            let (provider, driver) = HostProvider::new(identity, endpoint, HostOptions::default());
-            let provider = Arc::new(provider);
-            let registration = self.registry.register(provider.clone())?;
-            tokio::spawn(driver.run());
-            listed.insert(provider.id().as_str().to_owned(), Listed { provider, _registration: registration });
         }
+    }
+
+    /// Lists the hosts that are known now: those that came meanwhile, and not those that went. One that is reached in another
+    /// way than before is reached so. Where nothing has changed, nothing but the file's mark is looked at.
+    pub(super) fn keep_up(&self) -> anyhow::Result<()> {
+        let mut listed = self.listed();
+        // Before it is read: what is written meanwhile is seen the next time.
+        let mark = mark(&self.data_dir);
+        if listed.by_id.contains_key(THIS_HOST) && listed.mark == mark {
+            return Ok(());
+        }
+        let this_host = HostIdentity::this_host("Grove")?;
+        let mut wanted = vec![Wanted { identity: this_host, endpoint: self.this_host.clone(), known: None }];
+        let mut is_read = true;
+        match all_hosts(&self.data_dir) {
+            Ok(known) => wanted.extend(known.into_iter().filter_map(other_host)),
+            // Somebody may be in the middle of writing it by hand: what is listed stays.
+            Err(error) => {
+                tracing::warn!(%error, "hosts that came or went are not noticed");
+                is_read = false;
+            }
+        }
+        // A host that has two names is listed under the first.
+        let mut ids = HashSet::new();
+        wanted.retain(|wanted| ids.insert(wanted.identity.id().to_string()));
+        if is_read {
+            listed.by_id.retain(|id, _| ids.contains(id));
+        }
+        for wanted in wanted {
+            self.list(&mut listed, wanted)?;
+        }
+        listed.mark = mark;
+        Ok(())
+    }
+
+    fn list(&self, listed: &mut Listed, wanted: Wanted) -> anyhow::Result<()> {
+        let Wanted { identity, endpoint, known } = wanted;
+        let id = identity.id().to_string();
+        match listed.by_id.get_mut(&id) {
+            Some(host) if host.known == known => return Ok(()),
+            Some(host) if host.provider.host() == &identity => {
+                host.provider.reach(endpoint);
+                host.known = known;
+                return Ok(());
+            }
+            // It is called something else now. Two of the same id cannot be there.
+            Some(_) => drop(listed.by_id.remove(&id)),
+            None => {}
+        }
+        let mut options = HostOptions::default();
+        if let Some(known) = &known {
+            options.kept = Arc::new(SeenFile::of(&self.data_dir, known));
+        }
+        let (provider, driver) = HostProvider::new(identity, endpoint, options);
+        let provider = Arc::new(provider);
+        let registration = self.registry.register(provider.clone())?;
+        tokio::spawn(driver.run());
+        listed.by_id.insert(id, OneHost { provider, known, _registration: registration });
         Ok(())
     }
 
     pub(super) fn this_host(&self) -> Option<Arc<HostProvider>> {
-        self.listed().get(THIS_HOST).map(|listed| listed.provider.clone())
+        self.listed().by_id.get(THIS_HOST).map(|host| host.provider.clone())
     }
 
     /// The host that a session is on.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<HostProvider>> {
-        self.listed().get(session.provider()).map(|listed| listed.provider.clone())
+        self.listed().by_id.get(session.provider()).map(|host| host.provider.clone())
     }
 
-    fn listed(&self) -> MutexGuard<'_, HashMap<String, Listed>> {
+    fn listed(&self) -> MutexGuard<'_, Listed> {
         // Nothing under the lock leaves it half changed.
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The hosts that are known by name. What is wrong with one, or with the list, costs only that.
-fn other_hosts(data_dir: &Path) -> Vec<(HostIdentity, Endpoint)> {
-    let known = all_hosts(data_dir).unwrap_or_else(|error| {
-        tracing::warn!(%error, "sessions of other hosts are not listed");
-        Vec::new()
-    });
-    let reach = |host: &KnownHost| -> anyhow::Result<(HostIdentity, Endpoint)> {
+/// A host that is known by name. What is wrong with one costs only that.
+fn other_host(host: KnownHost) -> Option<Wanted> {
+    let reach = || -> anyhow::Result<(HostIdentity, Endpoint)> {
         Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
     };
-    let mut hosts = Vec::new();
-    for host in &known {
-        match reach(host) {
-            Ok(reached) => hosts.push(reached),
-            Err(error) => tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}"),
+    match reach() {
+        Ok((identity, endpoint)) => Some(Wanted { identity, endpoint, known: Some(host) }),
+        Err(error) => {
+            tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}");
+            None
         }
     }
-    hosts
 }

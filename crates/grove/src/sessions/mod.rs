@@ -90,7 +90,7 @@ impl Layer {
         let mut state = self.state();
         let running = match &state.running {
             Some(running) => {
-                running.hosts.keep_up(&self.0.sources)?;
+                running.hosts.keep_up()?;
                 running.clone()
             }
             None => {

@@ -188,6 +188,7 @@ pub(super) fn provider(provider: &Arc<dyn SessionsProvider>) -> wire::Provider {
         },
         availability,
         reason: reason.map(text),
+        seen_at: provider.seen_at().map(|at| at.0),
         attachments: wire::Attachments {
             files: taken.files,
             folders: taken.folders,

@@ -50,8 +50,9 @@ impl Running {
     pub(super) fn begin(sources: &Sources, memory: Arc<FileMemory>) -> anyhow::Result<Self> {
         let registry = Registry::new();
         let (mut registrations, mut tasks) = (Vec::new(), JoinSet::new());
-        let hosts = Hosts::new(registry.clone());
-        hosts.keep_up(sources)?;
+        let hosts = Arc::new(Hosts::new(registry.clone(), sources));
+        hosts.keep_up()?;
+        tasks.spawn(hosts.clone().watch());
         if let Some(history) = &sources.history {
             let providers = HistoryProvider::of_all_tools(&history.catalog)?;
             for provider in &providers {
@@ -67,7 +68,7 @@ impl Running {
             management,
             memory,
             frames,
-            hosts: Arc::new(hosts),
+            hosts,
             viewers: Mutex::default(),
             _registrations: registrations,
             _tasks: tasks,

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::{Protocol, TreeOfArgs};
 use crate::commands::Failure;
 use crate::connect::{Reach, find_session, id_of, moved_to};
+use crate::hosts::Destination;
 use crate::show::style::harmless;
 
 /// How many rows are fetched at once.
@@ -42,11 +43,26 @@ impl AnyClient {
         }
     }
 
+    /// Whether the host says that it serves this.
+    pub(crate) fn offers(&self, method: Method) -> bool {
+        match self {
+            AnyClient::Ahp(client) => client.offers(method),
+            AnyClient::V1(client) => client.offers(method),
+        }
+    }
+
     pub(crate) async fn ask<R: DeserializeOwned>(
         &self,
         method: Method,
         params: &(impl Serialize + Sync),
     ) -> Result<R, Failure> {
+        if !self.offers(method) {
+            return Err(anyhow!(
+                "the host does not offer {}: it is no Grove, an older one, or was not set up for it",
+                method.as_str()
+            )
+            .into());
+        }
         let answer = match self {
             AnyClient::Ahp(client) => client.request_raw(method.as_str(), params).await,
             AnyClient::V1(client) => client.request_raw(method.as_str(), params).await,
@@ -92,7 +108,7 @@ impl Tree {
         let session = match &client {
             AnyClient::Ahp(client) => {
                 let session = find_session(client, session).await?;
-                tell_if_moved(client, &session).await?;
+                tell_if_moved(reach, client, &session).await?;
                 session
             }
             AnyClient::V1(client) => find_session(client, session).await?,
@@ -175,12 +191,19 @@ impl Tree {
 }
 
 /// Says where a session went that is another host's now.
-async fn tell_if_moved(client: &Client<Ahp>, session: &str) -> Result<(), Failure> {
+async fn tell_if_moved(reach: &Reach, client: &Client<Ahp>, session: &str) -> Result<(), Failure> {
     let is_archived =
         client.sessions().read(|list| list.get(session).is_some_and(|row| row.status & status::IS_ARCHIVED != 0));
     if is_archived && let Some(at) = moved_to(client, session).await? {
-        let (host, id) = (harmless(&at.host), harmless(id_of(&at.session)));
-        anstream::eprintln!("this session was moved to {host}: {host}/{id} is what became of it");
+        let (host, id) = (Destination::of(reach.data_dir(), &at)?, harmless(id_of(&at.session)));
+        match &host {
+            Destination::Known(name) => {
+                anstream::eprintln!("this session was moved to {name}: {name}/{id} is what became of it");
+            }
+            Destination::Unknown { .. } => {
+                anstream::eprintln!("this session was moved to {host}: there {id} is what became of it");
+            }
+        }
     }
     Ok(())
 }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use grove_wire::ahp::Method;
 use serde_json::{Value, json};
 
+use crate::ahp_support::CHAT;
 use crate::run::script;
 use crate::support::*;
 
@@ -288,4 +291,142 @@ async fn a_host_that_goes_away_in_the_middle_of_a_turn_comes_back_with_it() {
     let ended = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert_eq!((ended.status.code(), said.matches("the end").count()), (Some(0), 1), "{said}");
+}
+
+const SIDE: &str = "ahp-chat://side/c2NyaXB0ZWQ6L3M";
+const THIRD: &str = "ahp-chat:/third";
+
+#[tokio::test]
+async fn a_session_with_several_chats_moves_with_all_of_them_and_each_goes_on() {
+    let (near, lab) = (Host::start(), Host::start());
+    let place = &near.place;
+    know(place, "lab", &lab);
+    let mut client = near.ahp_with_session("maker").await;
+    let chats = [CHAT, SIDE, THIRD];
+    for (chat, words) in chats.into_iter().zip(["in the main one", "beside it", "in the third"]) {
+        if chat != CHAT {
+            client.get(Method::CreateChat, json!({"channel": S, "chat": chat})).await;
+            client.subscribe(chat).await.unwrap();
+        }
+        client.run_script(chat, &format!("{words}-1"), json!([{"say": words}])).await;
+        client.run_script(chat, &format!("{words}-2"), json!([{"say": "and more"}])).await;
+    }
+    // A branch in a chat that is not the main one.
+    let tree = client.ask("x-grove/tree", json!({"channel": SIDE})).await.unwrap();
+    let first =
+        tree["rows"].as_array().unwrap().iter().filter(|row| row["role"] == "user").nth(1).unwrap()["id"].clone();
+    client.ask("x-grove/navigate", json!({"channel": SIDE, "entry": first})).await.unwrap();
+    client.run_script(SIDE, "other", json!([{"say": "another way"}])).await;
+    let plan = place.write("plan.txt", "first the tests");
+    told(place, &["plan", "s", "--set", plan.to_str().unwrap()]);
+    told(place, &["files", "s", "put", plan.to_str().unwrap(), "deep/plan.txt"]);
+    let trees = async |client: &mut grove_testkit::ahp::Client| {
+        let mut trees = Vec::new();
+        for chat in chats {
+            trees.push(
+                client.ask("x-grove/tree", json!({"channel": chat, "filter": "all"})).await.unwrap()["rows"].take(),
+            );
+        }
+        trees
+    };
+    let before = trees(&mut client).await;
+
+    told(place, &["move", "s", "lab"]);
+    assert_same(place, &lab.place);
+    let moved = files_of(&lab.place, "s");
+    assert_eq!(moved.keys().filter(|name| name.ends_with("events.jsonl")).count(), 3, "{:?}", moved.keys());
+    assert!(moved.contains_key("plan.md") && moved.contains_key("files/deep/plan.txt"));
+    let mut there = lab.ahp("there").await;
+    there.follow(S).await;
+    assert_eq!(there.session(S).chats.iter().map(|chat| chat.resource.as_str()).collect::<Vec<_>>(), chats);
+    assert_eq!(trees(&mut there).await, before);
+    for chat in chats {
+        there.subscribe(chat).await.unwrap();
+        there.run_script(chat, &format!("after {chat}"), json!([{"say": "it goes on"}])).await;
+    }
+    there.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn where_a_session_went_is_said_by_what_the_host_is_called_here_or_by_its_address() {
+    let (near, lab) = (with_session(&[]).await, Host::start());
+    let (place, other) = (&near.place, Place::new());
+    know(place, "lab", &lab);
+    let address = format!("unix:{}", lab.place.data().join("host.sock").display());
+    told(place, &["move", "s", "lab"]);
+    let mut client = near.ahp("reader").await;
+    client.follow(S).await;
+    let moved = &client.session(S).meta.as_ref().unwrap()["movedTo"];
+    assert_eq!((&moved["host"], &moved["address"]), (&json!("lab"), &json!(address)));
+    let mut there = lab.ahp("reader").await;
+    there.follow(S).await;
+    let from = &there.session(S).meta.as_ref().unwrap()["movedFrom"];
+    let folder = fs::canonicalize(place.data()).unwrap();
+    assert!(from["address"].as_str().unwrap().ends_with(folder.to_str().unwrap()), "{from}");
+    assert_eq!(from["host"], "local");
+
+    // Somebody else calls another host `lab`.
+    told(&other, &["hosts", "add", "first", &format!("unix:{}", place.data().join("host.sock").display())]);
+    told(&other, &["hosts", "add", "lab", "unix:/nowhere/host.sock"]);
+    let said = other.run(&["show", "first/s"]).stderr;
+    assert!(said.contains(&format!("moved to lab at {address}, which has no name here")), "{said}");
+    told(&other, &["hosts", "add", "second", &address]);
+    let said = other.run(&["show", "first/s"]).stderr;
+    assert!(said.contains("moved to second: second/s is what became of it"), "{said}");
+    let said = other.run(&["send", "first/s", "x"]).stderr;
+    assert!(said.contains("grove send second/s"), "{said}");
+}
+
+#[tokio::test]
+async fn many_who_list_at_once_leave_a_whole_list_for_when_the_host_is_away() {
+    let (near, lab) = (Host::start(), with_session(&[]).await);
+    let place = &near.place;
+    know(place, "lab", &lab);
+    for _ in 0..3 {
+        let all: Vec<Child> = (0..4).map(|_| beside(place, &["ls", "--json"])).collect();
+        for child in all {
+            assert!(child.wait_with_output().unwrap().status.success());
+        }
+        let kept = fs::read(place.data().join("hosts-seen/lab.json")).unwrap();
+        let kept: Value = serde_json::from_slice(&kept).expect("it is whole");
+        assert_eq!(kept["list"]["sessions"][0]["resource"], S);
+    }
+    lab.kill();
+    assert_eq!(rows(place, &[])["lab/s"]["cached"], true);
+}
+
+/// A host behind SSH that lists no sessions, and writes down what it is asked.
+const PLAIN_HOST: &str = r#"#!/bin/sh
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%,*}
+    echo "$line" >> ASKED
+    case "$line" in
+    *'"initialize"'*) result='"result":{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[]}' ;;
+    *'"listSessions"'*) result='"result":{"items":[]}' ;;
+    *) result='"error":{"code":-32601,"message":"unheard of"}' ;;
+    esac
+    echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$result}"
+done
+"#;
+
+#[test]
+fn a_host_that_is_no_grove_is_not_asked_for_what_only_grove_has() {
+    let place = Place::new();
+    let asked = place.path("asked");
+    let ssh = place.write("ssh", PLAIN_HOST.replace("ASKED", asked.to_str().unwrap()));
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    told(&place, &["hosts", "add", "plain", "ssh://plain"]);
+    place.write("x.jsonl", "{}\n");
+    let run = |args: &[&str]| {
+        let mut command = place.grove(args);
+        Ran::from(command.arg("--data-dir").arg(place.data()).env("GROVE_SSH", &ssh).output().unwrap())
+    };
+    let ran = run(&["ls", "--disposed", "--host", "plain"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("the host does not offer x-grove/disposed"), "{}", ran.stderr);
+    assert_eq!(run(&["show", "plain/x"]).code, Some(8));
+    assert_ne!(run(&["import", "x.jsonl", "--host", "plain"]).code, Some(0));
+    let asked = fs::read_to_string(asked).unwrap();
+    assert!(asked.contains("initialize") && !asked.contains("x-grove/"), "{asked}");
 }

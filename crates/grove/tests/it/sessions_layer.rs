@@ -1,12 +1,13 @@
 //! The sessions of every source over the wire: `x-grove/sessions/…`, on connections of both protocols.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use grove_testkit::Client;
 use grove_wire::jsonrpc::ErrorObject;
 use serde_json::{Value, json};
 
-use crate::support::{Host, Place, file_uri};
+use crate::support::{Deadline, Host, Place, file_uri};
 
 const LOCAL: &str = "local-agent-host";
 
@@ -23,15 +24,21 @@ enum Protocol {
     Ahp,
 }
 
+impl Protocol {
+    /// The params of `initialize`.
+    fn hello(self, name: &str) -> Value {
+        match self {
+            Protocol::V1 => json!({"protocolVersion": 1, "clientId": name}),
+            Protocol::Ahp => json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name}),
+        }
+    }
+}
+
 impl Page {
     async fn open(host: &Host, name: &str, protocol: Protocol) -> Self {
         let client = host.connect(name).await;
         let mut page = Self { client, told: VecDeque::new(), last_id: 0 };
-        let hello = match protocol {
-            Protocol::V1 => json!({"protocolVersion": 1, "clientId": name}),
-            Protocol::Ahp => json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"], "clientId": name}),
-        };
-        page.ask("initialize", hello).await.unwrap();
+        page.ask("initialize", protocol.hello(name)).await.unwrap();
         page
     }
 
@@ -377,4 +384,169 @@ async fn what_is_said_wrongly_is_refused_in_words() {
     let params = json!({"providerId": LOCAL, "action": action["id"], "query": home});
     let offered = page.get("browse", params).await;
     assert_eq!(offered["offers"][0]["label"], "found", "{offered}");
+}
+
+fn told(place: &Place, args: &[&str]) -> String {
+    let ran = place.run(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    ran.stdout
+}
+
+/// What is said of the provider of another host, once that fits.
+async fn until_provider(page: &mut Page, fits: impl Fn(&Value) -> bool) -> Value {
+    let deadline = Deadline::new("the provider of the other host is not so");
+    loop {
+        let providers = page.get("providers", json!({})).await;
+        let other = providers["providers"].as_array().unwrap().iter().find(|one| one["environment"] == "otherHost");
+        match other {
+            Some(other) if fits(other) => return other.clone(),
+            _ => deadline.check(),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn until_listed(page: &mut Page, count: usize) -> Vec<String> {
+    let deadline = Deadline::new("the list is another");
+    loop {
+        let listed = page.listed().await;
+        if listed.len() == count {
+            return listed;
+        }
+        deadline.check();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// What `grove ls` says of sessions of other hosts.
+fn ls(place: &Place) -> Value {
+    serde_json::from_str(&told(place, &["ls", "--json", "--no-start"])).unwrap()
+}
+
+fn seen_by_ls(place: &Place) -> u64 {
+    ls(place)["away"][0]["seenAt"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn what_either_saw_last_of_a_host_is_shown_by_both_while_it_is_away_and_after_a_restart() {
+    let (near, far) = (Place::new(), Place::new());
+    let far_host = far.serve(&[]);
+    let mut maker = far_host.client("maker").await;
+    maker.ready_session("scripted:/one").await;
+    let host = near.serve(&[]);
+    // Its socket is where it was when it comes back.
+    told(&near, &["hosts", "add", "lab", &format!("unix:{}", far.data().join("host.sock").display())]);
+
+    // The layer alone has seen it.
+    let mut page = Page::open(&host, "page", Protocol::Ahp).await;
+    let seen = until_listed(&mut page, 1).await;
+    let kept = near.data().join("hosts-seen/lab.json");
+    let deadline = Deadline::new("it is not written down");
+    while !kept.exists() {
+        deadline.check();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(until_provider(&mut page, |lab| lab["availability"] == "ready").await.get("seenAt"), None);
+    let near = host.kill();
+    let far = far_host.kill();
+    let before = seen_by_ls(&near);
+    let rows = ls(&near)["sessions"].clone();
+    assert_eq!((&rows[0]["resource"], &rows[0]["cached"]), (&json!("scripted:/one"), &json!(true)));
+    let host = near.serve(&[]);
+    let mut page = Page::open(&host, "page", Protocol::V1).await;
+    assert_eq!(page.listed().await, seen, "at once, and under the same id");
+    let lab = until_provider(&mut page, |lab| lab["availability"] == "away").await;
+    assert_eq!(lab["seenAt"], before);
+    drop(page);
+
+    // `grove ls` alone has seen that there are others, while the layer does not run.
+    let near = host.kill();
+    let far_host = far.serve(&[]);
+    let mut maker = far_host.client("maker").await;
+    maker.ready_session("scripted:/two").await;
+    assert_eq!(ls(&near)["sessions"].as_array().unwrap().len(), 2);
+    let _far = far_host.kill();
+    let later = seen_by_ls(&near);
+    assert!(later > before);
+    let host = near.serve(&[]);
+    let mut page = Page::open(&host, "page", Protocol::Ahp).await;
+    assert_eq!(page.listed().await.len(), 2);
+    let lab = until_provider(&mut page, |lab| lab["availability"] == "away").await;
+    assert_eq!(lab["seenAt"], later);
+}
+
+#[tokio::test]
+async fn hosts_that_come_change_and_go_are_noticed_while_somebody_looks() {
+    let (near, far) = (Place::new(), Place::new());
+    let far_host = far.serve(&[]);
+    let mut maker = far_host.client("maker").await;
+    maker.ready_session("scripted:/far").await;
+    let host = near.serve(&[]);
+    let mut page = Page::open(&host, "page", Protocol::Ahp).await;
+    page.get("subscribe", json!({})).await;
+    assert_eq!(page.listed().await.len(), 0);
+
+    let token = near.write("token", &far_host.token);
+    told(&near, &["hosts", "add", "lab", &far_host.ws, "--token-file", token.to_str().unwrap()]);
+    let is_far = |row: &Value| row["id"].as_str().unwrap().ends_with("scripted:/far");
+    let added = |params: &Value| params["added"].as_array().into_iter().flatten().any(is_far);
+    page.told("changed", added).await;
+    let listed = until_listed(&mut page, 1).await;
+
+    // A token that the host does not take, and then the one that it takes again.
+    let hosts = near.data().join("hosts.toml");
+    let text = std::fs::read_to_string(&hosts).unwrap();
+    page.told.clear();
+    std::fs::write(&hosts, text.replace(&far_host.token, "00000000000000000000000000000000")).unwrap();
+    until_provider(&mut page, |lab| lab["availability"] == "away").await;
+    assert_eq!(page.listed().await, listed);
+    std::fs::write(&hosts, "[lab").unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(page.listed().await, listed, "a list that somebody is writing costs nothing");
+    std::fs::write(&hosts, &text).unwrap();
+    until_provider(&mut page, |lab| lab["availability"] == "ready").await;
+    assert_eq!(page.listed().await, listed);
+    for list in ["added", "removed"] {
+        assert_eq!(page.count_told(list, &listed[0]), 0, "{list}");
+    }
+
+    // Another name is another provider of the same id.
+    std::fs::write(&hosts, text.replace("[lab]", "[den]")).unwrap();
+    until_provider(&mut page, |den| den["label"] == "den" && den["availability"] == "ready").await;
+    assert_eq!(until_listed(&mut page, 1).await, listed);
+    told(&near, &["hosts", "rm", "den"]);
+    until_listed(&mut page, 0).await;
+    assert!(!near.data().join("hosts-seen/den.json").exists());
+}
+
+#[tokio::test]
+async fn what_grove_adds_is_announced_on_both_protocols_as_the_document_lists_it() {
+    let host = Host::start();
+    let document = include_str!("../../../../docs/protocol.md");
+    let section = document.split("## What Grove adds").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `x-grove/"));
+    let documented: Vec<String> = rows.map(|row| format!("x-grove/{}", row.split('`').next().unwrap())).collect();
+    for (name, protocol) in [("one", Protocol::V1), ("two", Protocol::Ahp)] {
+        let client = host.connect(name).await;
+        let mut page = Page { client, told: VecDeque::new(), last_id: 0 };
+        let begun = page.ask("initialize", protocol.hello(name)).await.unwrap();
+        let announced = &begun["_meta"]["x-grove"];
+        assert_eq!(announced["version"], 1, "{protocol:?}");
+        assert_eq!(announced["methods"], json!(documented), "{protocol:?}");
+        for method in &documented {
+            let answer = page.ask(method, json!({})).await;
+            assert!(answer.is_ok() || answer.is_err_and(|error| error.code != -32601), "{method}");
+        }
+        assert_eq!(page.ask("x-grove/later", json!({})).await.unwrap_err().code, -32601);
+    }
+    let place = Place::new();
+    place.write("home/.config/grove/grove.toml", "[history]\nenabled = false\n");
+    let host = place.serve(&[]);
+    let client = host.connect("three").await;
+    let mut page = Page { client, told: VecDeque::new(), last_id: 0 };
+    let begun = page.ask("initialize", Protocol::Ahp.hello("three")).await.unwrap();
+    let announced = begun["_meta"]["x-grove"]["methods"].as_array().unwrap().clone();
+    let left_out: Vec<&String> = documented.iter().filter(|method| !announced.contains(&json!(method))).collect();
+    assert_eq!(left_out, ["x-grove/history/list", "x-grove/history/scan"]);
+    assert_eq!(place.run(&["ls", "--all"]).code, Some(0));
 }

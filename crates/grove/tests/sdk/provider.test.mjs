@@ -118,3 +118,27 @@ test("one client alone brings the storage, and before there are sessions", async
     const relative = { ...storage, initialCwd: "rel" };
     await assert.rejects(connect(t, await host(t, await folder(t)), { sessionFs: relative }), /absolute/);
 });
+
+test("a session that lies with its client does not move to another host, and nothing of it changes", async (t) => {
+    const [home, far] = [await folder(t), await folder(t)];
+    const at = await host(t, home);
+    const there = await host(t, far);
+    const shelf = new Shelf();
+    const client = await connect(t, at, { sessionFs: storage });
+    const session = await client.createSession({ model: "scripted", ...bring(shelf) });
+    await session.sendAndWait({ prompt: script([{ say: "mine" }]) });
+    const grove = (...args) => promisify(execFile)(GROVE, args, { env: surroundings(home) });
+    await grove("hosts", "add", "lab", `unix:${join(far, "data", "host.sock")}`);
+    const log = shelf.text(session.sessionId, "/state/events.jsonl");
+    await assert.rejects(grove("move", `local/${session.sessionId}`, "lab"), (failed) => {
+        assert.equal(failed.code, 1);
+        assert.match(failed.stderr, /the storage of this session is a client's/);
+        return true;
+    });
+    assert.equal(shelf.text(session.sessionId, "/state/events.jsonl"), log);
+    const rows = JSON.parse((await grove("ls", "--json", "--host", "lab")).stdout).sessions;
+    assert.deepEqual(rows, [], "and nothing of it is there");
+    assert.ok(there.token);
+    await session.sendAndWait({ prompt: script([{ say: "still mine" }]) });
+    assert.deepEqual(said(await session.getEvents()), ["mine", "still mine"]);
+});

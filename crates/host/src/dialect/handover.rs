@@ -71,11 +71,11 @@ fn files(found: HandedOver) -> FilesResult {
 
 /// Where a session is, as it is kept.
 pub(super) fn to_core(at: Whereabouts) -> core::Whereabouts {
-    let Whereabouts { host, session, stamp } = at;
-    core::Whereabouts { host, session, stamp }
+    let Whereabouts { host, address, session, stamp } = at;
+    core::Whereabouts { host, address, session, stamp }
 }
 
 fn of_core(at: core::Whereabouts) -> Whereabouts {
-    let core::Whereabouts { host, session, stamp } = at;
-    Whereabouts { host, session, stamp }
+    let core::Whereabouts { host, address, session, stamp } = at;
+    Whereabouts { host, address, session, stamp }
 }

@@ -7,6 +7,7 @@ use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, Filter, MAX_ROWS, Row};
 use grove_wire::ahp::{error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
+use grove_wire::x_grove::announced::Announcement;
 use grove_wire::x_grove::*;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,6 +24,28 @@ use crate::store::moving::Checked;
 
 /// How many rows are given at once where nobody says how many.
 const ROWS: usize = 500;
+
+/// What this host adds. Who has nothing behind it serves it not.
+pub(super) fn announcement(host: &Host) -> Announcement {
+    Announcement::of(|method| match method {
+        Method::Tree
+        | Method::Entries
+        | Method::Navigate
+        | Method::Label
+        | Method::Branch
+        | Method::Fork
+        | Method::Merge
+        | Method::Compact
+        | Method::Abort
+        | Method::Migrate
+        | Method::Workspace(_)
+        | Method::Handover(_)
+        | Method::Import(_)
+        | Method::Removal(_) => true,
+        Method::History(_) => host.history().is_some(),
+        Method::Sessions(_) => host.sessions_layer().is_some(),
+    })
+}
 
 /// The channel that a request is about.
 pub(super) fn channel(params: Option<&RawValue>) -> Result<String, ErrorObject> {

@@ -115,5 +115,6 @@ impl SessionTask {
 
 /// What a person is told who finds a session that has left.
 pub(crate) fn words_of(to: &Whereabouts) -> String {
-    format!("this session was moved to {}: go on with it there", to.host)
+    let at = to.address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
+    format!("this session was moved to {}{at}: go on with it there", to.host)
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use grove_host::{Config, Limits};
 use grove_testkit::ahp::{Client, Returned, markdown};
 use grove_wire::ahp::{ToolCallState, TurnState};
+use grove_wire::x_grove;
+use grove_wire::x_grove::announced::Announcement;
 use serde_json::json;
 
 use crate::harness::TestHost;
@@ -237,4 +239,27 @@ async fn an_editor_that_takes_part_says_what_it_shows_and_others_are_not_asked()
     assert_eq!(host.host.document(&session, path).await, None, "one that does not answer is not waited for");
     editor.cut().await;
     assert_eq!(host.host.document(&session, path).await, None);
+}
+
+/// What a host says in `initialize` of its own additions.
+async fn announced(host: &TestHost, name: &str) -> Vec<String> {
+    let stream = Box::new(host.dial(1 << 16));
+    let mut client = Client::over(stream, &TestHost::url(), name).await;
+    let meta = client.initialize(&[]).await.meta.unwrap();
+    let announced = Announcement::read(Some(&meta)).unwrap();
+    for method in x_grove::Method::ALL {
+        let answer = client.ask(method.as_str(), json!({})).await;
+        let is_unknown = answer.is_err_and(|error| error.code == -32601);
+        assert!(!announced.offers(method) || !is_unknown, "{method:?} is announced, and not known");
+    }
+    announced.methods
+}
+
+#[tokio::test]
+async fn what_has_nothing_behind_it_is_not_announced() {
+    let host = TestHost::start(Config::default()).await;
+    let said = announced(&host, "a").await;
+    let is_of = |family: &str| said.iter().any(|method| method.starts_with(family));
+    assert!(is_of("x-grove/tree") && is_of("x-grove/handover/") && is_of("x-grove/import/"), "{said:?}");
+    assert!(!is_of("x-grove/sessions/") && !is_of("x-grove/history/"), "{said:?}");
 }

@@ -842,3 +842,26 @@ async fn a_way_through_the_tree_is_kept_by_the_provider() {
         assert_eq!(said(&late, &chat), ["one", "three"], "{fault:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_at_a_provider_does_not_go_to_another_host() {
+    let (_host, lender, mut client, chat) = begun().await;
+    client.run_script(&chat, "t1", json!([{"say": "hello there"}])).await;
+    quiet(&lender).await;
+    client.barrier().await;
+    let (log, before) = (lender.log("s").await, client.session(URI).clone());
+    let to = json!({"host": "lab", "session": URI, "stamp": "x"});
+    for (method, mut params) in
+        [("files", json!({})), ("read", json!({"path": "events.jsonl", "offset": 0})), ("leave", json!({"to": to}))]
+    {
+        params["channel"] = json!(URI);
+        let refused = client.ask(&format!("x-grove/handover/{method}"), params).await.unwrap_err();
+        assert_eq!(refused.code, -32602, "{method}: {refused}");
+        assert!(refused.message.contains("the storage of this session is a client's"), "{refused}");
+        assert!(refused.message.contains("export what was said"), "{refused}");
+    }
+    quiet(&lender).await;
+    client.barrier().await;
+    assert_eq!((lender.log("s").await, client.session(URI).clone()), (log, before), "nothing has changed");
+    client.run_script(&chat, "t2", json!([{"say": "it goes on"}])).await;
+}

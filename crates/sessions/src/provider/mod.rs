@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use grove_core::Timestamp;
 use tokio::sync::broadcast;
 
 pub use self::error::ProviderError;
@@ -48,6 +49,11 @@ pub trait SessionsProvider: Send + Sync + fmt::Debug {
     /// Whether it can be reached now. Its sessions stay listed when it cannot.
     fn availability(&self) -> Availability {
         Availability::Ready
+    }
+
+    /// When its sessions were as they are listed, where that is not now: it cannot be reached, or has not listed them yet.
+    fn seen_at(&self) -> Option<Timestamp> {
+        None
     }
 
     /// What can be done with all of its sessions.

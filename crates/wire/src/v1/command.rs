@@ -117,6 +117,9 @@ pub struct InitializeResult<S> {
     pub snapshots: Vec<Snapshot<S>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_directory: Option<String>,
+    /// What a host adds to the protocol: see [`announced`](crate::x_grove::announced).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// A resource's state, cut at a sequence number.

@@ -60,6 +60,9 @@ pub struct File {
 pub struct Whereabouts {
     /// What that host is called by whoever moved the session.
     pub host: String,
+    /// Where it is, as `grove hosts add` takes it, without what lets anybody in: its name may mean nothing to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// The session's URI there.
     pub session: String,
     /// What its files were when it went.

@@ -183,6 +183,9 @@ pub struct Provider {
     /// Why it cannot be reached, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// When its sessions were as they are listed, where that is not now, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<u64>,
     pub attachments: Attachments,
 }
 

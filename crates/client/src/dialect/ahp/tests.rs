@@ -18,7 +18,7 @@ fn notified(method: &str, params: Value) -> serde_json::Result<Incoming<Ahp>> {
 }
 
 fn server(version: Version) -> Server {
-    Server { version, info: None, default_directory: None, completion_triggers: Vec::new() }
+    Server { version, info: None, default_directory: None, completion_triggers: Vec::new(), grove: None }
 }
 
 fn draft() -> Action {

@@ -14,6 +14,7 @@ use crate::connection::{Close, Encode, Outgoing};
 use crate::dialect::Dialect;
 use crate::dialect::answer::{client_id, encode, join, read_params, stopped};
 use crate::dialect::history::not_opened;
+use crate::dialect::x_grove::announcement;
 use crate::history::OpenError;
 use crate::sequencer::{
     Attach, AttachAnswer, AttachAs, Missed, Published, Reply, Seen, Subscribe, Subscribed, ToSequencer, Told, Wanted,
@@ -60,6 +61,7 @@ impl Peer {
         let limits = self.host.0.config.limits;
         let folder = self.host.0.config.folders.default_directory.as_deref().map(grove_work::file_uri);
         let channels = params.initial_subscriptions.unwrap_or_default();
+        let announced = announcement(&self.host);
         let foreign = self.open_all(&channels).await;
         let asked = channels.clone();
         let answer: AttachAnswer = Box::new(move |attached| {
@@ -74,6 +76,7 @@ impl Peer {
                         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                         title: Some("Grove".to_owned()),
                     }),
+                    meta: Some(announced.meta()),
                     default_directory: folder,
                     completion_trigger_characters: Some(TRIGGERS.iter().map(ToString::to_string).collect()),
                     ..ahp::InitializeResult::default()

@@ -19,6 +19,7 @@ use self::snapshot::{Foreign, cut, cut_all, share};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
 use super::turns::{self, FoundTurns, TurnsError, newest};
+use super::x_grove::announcement;
 use crate::branch::TreePlace;
 use crate::connection::{Encode, Queue};
 use crate::history::{CONTINUE_FIRST, OpenError, Query};
@@ -147,6 +148,7 @@ impl Peer {
         };
         let limits = self.host.0.config.limits;
         let folder = self.host.0.config.folders.default_directory.clone();
+        let announced = announcement(&self.host);
         let foreign = self.open_all(&subscriptions).await;
         let wanted = subscriptions.clone();
         self.attach(
@@ -159,11 +161,12 @@ impl Peer {
                 Box::new(move || {
                     let folder = folder.and_then(|folder| serde_json::to_string(&file_uri(&folder)).ok());
                     let folder = folder.map(|folder| format!(r#","defaultDirectory":{folder}"#)).unwrap_or_default();
+                    let meta = serde_json::Value::Object(announced.meta());
                     let snapshots = join(cuts.iter().map(|cut| cut.json()));
                     jsonrpc::response_raw(
                         &id,
                         &format!(
-                            r#"{{"protocolVersion":{version},"serverSeq":{seq},"snapshots":[{snapshots}]{folder}}}"#
+                            r#"{{"protocolVersion":{version},"serverSeq":{seq},"snapshots":[{snapshots}]{folder},"_meta":{meta}}}"#
                         ),
                     )
                 })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use grove_client::dialect::ahp::{DisposeChat, DisposeSession};
 use grove_client::{Ahp, Client, Outcome, RequestError};
+use grove_core::Timestamp;
 use grove_wire::ahp::{
     Action, ChatAction, ChatIsReadChanged, ChatPendingMessageSet, CreateChatParams, Object, PendingMessageKind,
     SessionAction, SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged, SessionTitleChanged,
@@ -53,6 +54,10 @@ impl SessionsProvider for HostProvider {
 
     fn availability(&self) -> Availability {
         self.shared.availability()
+    }
+
+    fn seen_at(&self) -> Option<Timestamp> {
+        self.shared.shown_since()
     }
 
     fn capabilities(&self) -> ProviderCapabilities {

@@ -1,54 +1,69 @@
-//! The newest rows of a host, kept for when it cannot be reached.
+//! What a host had when it was last seen, kept for when it cannot be reached.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use grove_core::Timestamp;
+use grove_wire::ahp::SessionSummary;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::ProviderId;
-use crate::memory::MemoryError;
-use crate::session::SessionState;
+use super::state::at;
 
-/// How many rows of a host are kept: those that changed last.
-pub const MAX_KEPT_ROWS: usize = 100;
+/// How many sessions of a host are kept: those that changed last.
+pub const MAX_KEPT_ROWS: usize = 2_000;
 
-/// A row as it was last seen.
+/// The sessions of a host as it listed them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptRow {
-    /// The session's URI on its host.
-    pub on_host: String,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// All that was known.
-    pub state: SessionState,
+pub struct SeenList {
+    /// When that was.
+    pub at: Timestamp,
+    /// Whether it had no others.
+    pub is_whole: bool,
+    /// The one that changed last first.
+    pub sessions: Vec<SessionSummary>,
 }
 
-/// Where rows are kept. It answers at once, as [`Memory`](crate::Memory) does: one on a disk keeps the newest in memory and
-/// writes it behind.
-pub trait KeepRows: Send + Sync + fmt::Debug {
-    /// The rows of a host, as they were last kept.
-    fn rows(&self, host: &ProviderId) -> Result<Vec<KeptRow>, MemoryError>;
-
-    /// Keeps the rows of a host in place of those that were kept before; [`MAX_KEPT_ROWS`] at most.
-    fn keep(&self, host: &ProviderId, rows: Vec<KeptRow>) -> Result<(), MemoryError>;
-}
-
-/// Keeps rows for as long as it lives.
-#[derive(Debug, Default)]
-pub struct RowsInMemory {
-    rows: Mutex<HashMap<ProviderId, Vec<KeptRow>>>,
-}
-
-impl KeepRows for RowsInMemory {
-    fn rows(&self, host: &ProviderId) -> Result<Vec<KeptRow>, MemoryError> {
-        Ok(self.rows.lock().unwrap_or_else(PoisonError::into_inner).get(host).cloned().unwrap_or_default())
+impl SeenList {
+    /// What a host has at a time: the newest of it, [`MAX_KEPT_ROWS`] at most.
+    pub fn new<'a>(at_time: Timestamp, sessions: impl IntoIterator<Item = &'a SessionSummary>) -> Self {
+        let mut newest: Vec<&SessionSummary> = sessions.into_iter().collect();
+        newest.sort_by_cached_key(|session| Reverse(at(&session.modified_at)));
+        let is_whole = newest.len() <= MAX_KEPT_ROWS;
+        Self { at: at_time, is_whole, sessions: newest.into_iter().take(MAX_KEPT_ROWS).cloned().collect() }
     }
 
-    fn keep(&self, host: &ProviderId, rows: Vec<KeptRow>) -> Result<(), MemoryError> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner).insert(host.clone(), rows);
-        Ok(())
+    /// The newer half of it, for those who have no room for more.
+    pub fn newer_half(mut self) -> Self {
+        self.sessions.truncate(self.sessions.len() / 2);
+        self.is_whole = false;
+        self
+    }
+}
+
+/// Where the list of one host is kept. It never fails: what cannot be kept or read is not there.
+pub trait KeepSeen: Send + Sync + fmt::Debug {
+    /// What was last kept, where that is newer than `than`. It may have to read a file.
+    fn newer(&self, than: Option<Timestamp>) -> Option<SeenList>;
+
+    /// Keeps a list in place of an older one. It answers at once: one on a disk writes behind.
+    fn keep(&self, list: SeenList);
+}
+
+/// Keeps a list for as long as it lives.
+#[derive(Debug, Default)]
+pub struct SeenInMemory {
+    list: Mutex<Option<SeenList>>,
+}
+
+impl KeepSeen for SeenInMemory {
+    fn newer(&self, than: Option<Timestamp>) -> Option<SeenList> {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list.clone().filter(|list| Some(list.at) > than)
+    }
+
+    fn keep(&self, list: SeenList) {
+        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = Some(list);
     }
 }

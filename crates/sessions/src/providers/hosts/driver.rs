@@ -9,12 +9,12 @@ use std::time::Duration;
 use grove_client::dialect::ahp::State;
 use grove_client::{Ahp, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
 use grove_wire::ahp::{AgentInfo, ROOT, error_code, version};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::HostOptions;
-use super::follow::{follow, manifest};
+use super::follow::{follow, knows_manifests, manifest};
 use super::state::FolderFacts;
 use super::table::Shared;
 use super::waits::Waits;
@@ -22,7 +22,7 @@ use crate::provider::Availability;
 
 /// How many sessions that run are listened to: those that changed last. Of further ones only the list tells.
 const MAX_FOLLOWED: usize = 8;
-/// How long changes of the list are gathered before the newest rows are kept.
+/// How long changes of the list are gathered before it is kept.
 const KEEP_PAUSE: Duration = Duration::from_secs(2);
 
 /// Runs a provider of a host: the caller spawns [`HostDriver::run`], which ends when the provider is dropped.
@@ -30,9 +30,8 @@ const KEEP_PAUSE: Duration = Duration::from_secs(2);
 #[must_use = "the host is not connected unless it runs"]
 pub struct HostDriver {
     pub(super) shared: Arc<Shared>,
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: watch::Receiver<Endpoint>,
     pub(super) options: HostOptions,
-    pub(super) dropped: oneshot::Receiver<()>,
 }
 
 /// When to try again.
@@ -47,12 +46,21 @@ type Relisting = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send>>;
 impl HostDriver {
     /// Connects, and connects again, until the provider is dropped.
     pub async fn run(self) {
-        let Self { shared, endpoint, options, mut dropped } = self;
-        tokio::select! {
-            _ = &mut dropped => {}
-            () = keep_connected(&shared, &endpoint, &options) => {}
+        let Self { shared, mut endpoint, options } = self;
+        loop {
+            let reached_at = endpoint.borrow_and_update().clone();
+            tokio::select! {
+                changed = endpoint.changed() => match changed {
+                    Ok(()) => {
+                        shared.settle();
+                        shared.away(Availability::Connecting);
+                    }
+                    Err(_) => break,
+                },
+                () = keep_connected(&shared, &reached_at, &options) => {}
+            }
         }
-        shared.keep_rows();
+        shared.keep_seen();
     }
 }
 
@@ -77,6 +85,7 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
                 let (availability, retry) = explain(&error);
                 tracing::debug!(host = %shared.host.id, %error, "a host is not connected");
                 shared.away(availability);
+                take_newer(shared).await;
                 retry
             }
         };
@@ -85,6 +94,15 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
             Retry::Late => waits.longest(),
         })
         .await;
+    }
+}
+
+/// Somebody else may have seen the host meanwhile.
+async fn take_newer(shared: &Arc<Shared>) {
+    let (kept, than) = (shared.kept.clone(), shared.seen_at());
+    // A reader that breaks down has read nothing.
+    if let Ok(Some(list)) = tokio::task::spawn_blocking(move || kept.newer(than)).await {
+        shared.take_seen(list);
     }
 }
 
@@ -120,6 +138,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                 (was_connected, is_whole, relisting) = (false, false, None);
                 fetched = sessions.read(|list| list.fetched());
                 shared.away(Availability::Away { reason: format!("{why}; it is tried again by itself").into() });
+                take_newer(shared).await;
             }
             Status::Closed(why) => return why.to_string(),
         }
@@ -151,6 +170,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                         shared.take_list(list, true);
                         list.fetched()
                     });
+                    shared.is_seen();
                     shared.listed.send_replace(true);
                     keep_at.get_or_insert_with(Instant::now);
                     tasks.spawn(learn_folders(shared.clone(), client.clone()));
@@ -158,7 +178,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             }
             () = at(keep_at) => {
                 keep_at = None;
-                shared.keep_rows();
+                shared.keep_seen();
             }
             Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
         }
@@ -194,15 +214,17 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Resul
     }
 }
 
-/// Asks once for each folder which repository it belongs to. Hosts other than Grove do not know the question.
+/// Asks once for each folder which repository it belongs to. Hosts other than Grove are not asked.
 async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
+    if !knows_manifests(&client) {
+        return;
+    }
     for (folder, session) in shared.unknown_folders() {
         match manifest(&client, &session).await {
             Ok(manifest) => {
                 let facts = FolderFacts { repository: manifest.repository, git_root: manifest.git_root };
                 shared.learn_folder(folder, facts);
             }
-            Err(RequestError::Refused { error, .. }) if error.code == error_code::METHOD_NOT_FOUND => return,
             Err(RequestError::Refused { .. }) => shared.learn_folder(folder, FolderFacts::default()),
             Err(_) => return,
         }

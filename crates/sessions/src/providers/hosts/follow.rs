@@ -6,6 +6,7 @@ use std::time::Duration;
 use grove_client::dialect::ahp::State;
 use grove_client::{Ahp, Client, Closed, RequestError, Subscription};
 use grove_wire::ahp::SessionState;
+use grove_wire::x_grove;
 use grove_wire::x_grove::workspace::{ManifestResult, Method};
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -55,9 +56,16 @@ async fn listen(client: &Client<Ahp>, on_host: &str) -> Option<Channels> {
         Some(changeset) => client.subscribe(&changeset).await.ok(),
         None => None,
     };
-    // Hosts other than Grove do not know the question.
-    let branch = manifest(client, on_host).await.ok().and_then(|manifest| manifest.branch);
+    let branch = match knows_manifests(client) {
+        true => manifest(client, on_host).await.ok().and_then(|manifest| manifest.branch),
+        false => None,
+    };
     Some(Channels { session, chat, changeset, branch })
+}
+
+/// Whether a host can be asked for them.
+pub(super) fn knows_manifests(client: &Client<Ahp>) -> bool {
+    client.offers(x_grove::Method::Workspace(Method::Manifest))
 }
 
 /// What a host keeps of where a session works.

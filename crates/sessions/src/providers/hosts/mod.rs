@@ -13,8 +13,8 @@
 //!
 //! Its sessions stay listed as they were last seen; new sessions that were not sent and session types go. The client comes
 //! back by itself, or is connected anew, with waits that grow. Rows go only after a list that came whole on the new
-//! connection did not have them. The newest hundred are kept ([`KeepRows`]), and shown before the first list of the next
-//! start.
+//! connection did not have them. What the host had is kept ([`KeepSeen`]), and shown before the first list of the next start,
+//! with when that was seen.
 //!
 //! # New sessions
 //!
@@ -39,9 +39,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_client::{Backoff, Endpoint, Limits};
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
-pub use self::cache::{KeepRows, KeptRow, MAX_KEPT_ROWS, RowsInMemory};
+pub use self::cache::{KeepSeen, MAX_KEPT_ROWS, SeenInMemory, SeenList};
 pub use self::driver::HostDriver;
 pub use self::identity::{HostIdentity, THIS_HOST};
 use self::table::Shared;
@@ -56,8 +56,8 @@ pub struct HostOptions {
     pub reconnect: Backoff,
     /// How long a new session may take to be ready for its first message. Then it is not sent.
     pub commit: Duration,
-    /// Where the newest rows are kept for when the host is away.
-    pub kept: Arc<dyn KeepRows>,
+    /// Where what the host has is kept for when it is away. It is this host's alone.
+    pub kept: Arc<dyn KeepSeen>,
 }
 
 impl Default for HostOptions {
@@ -66,7 +66,7 @@ impl Default for HostOptions {
             limits: Limits::default(),
             reconnect: Backoff::default(),
             commit: Duration::from_secs(120),
-            kept: Arc::new(RowsInMemory::default()),
+            kept: Arc::new(SeenInMemory::default()),
         }
     }
 }
@@ -76,17 +76,23 @@ impl Default for HostOptions {
 pub struct HostProvider {
     shared: Arc<Shared>,
     commit: Duration,
-    /// Dropped with the provider, which ends the driver.
-    _dropped: oneshot::Sender<()>,
+    /// How the host is reached. Dropped with the provider, which ends the driver.
+    endpoint: watch::Sender<Endpoint>,
 }
 
 impl HostProvider {
-    /// The provider of a host, with what was kept of its rows, and what has to run for it.
+    /// The provider of a host, with what was kept of its list, and what has to run for it.
     pub fn new(host: HostIdentity, endpoint: Endpoint, options: HostOptions) -> (Self, HostDriver) {
         let shared = Arc::new(Shared::new(host, options.kept.clone()));
-        let (alive, dropped) = oneshot::channel();
-        let provider = Self { shared: shared.clone(), commit: options.commit, _dropped: alive };
-        (provider, HostDriver { shared, endpoint, options, dropped })
+        let (endpoint, reached_at) = watch::channel(endpoint);
+        let provider = Self { shared: shared.clone(), commit: options.commit, endpoint };
+        (provider, HostDriver { shared, endpoint: reached_at, options })
+    }
+
+    /// Reaches the host in another way from now on: with another token, or another certificate. Its sessions stay listed; the
+    /// connection is made anew.
+    pub fn reach(&self, endpoint: Endpoint) {
+        self.endpoint.send_replace(endpoint);
     }
 
     /// Which host it is of.

@@ -11,8 +11,9 @@ use grove_core::Timestamp;
 use grove_wire::ahp::{AgentInfo, SessionSummary};
 use indexmap::IndexMap;
 
-use super::cache::{KeepRows, KeptRow, MAX_KEPT_ROWS};
+use super::cache::{KeepSeen, SeenList};
 use super::details::Details;
+use super::drafts::now;
 use super::identity::HostIdentity;
 use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state};
 use crate::ids::{SessionId, SessionTypeId};
@@ -29,7 +30,7 @@ const MAX_FOLDERS: usize = 1_000;
 pub(super) struct Shared {
     pub(super) host: HostIdentity,
     pub(super) announcer: Announcer,
-    pub(super) kept: Arc<dyn KeepRows>,
+    pub(super) kept: Arc<dyn KeepSeen>,
     table: Mutex<Table>,
     /// Wakes the driver when other sessions are to be listened to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
@@ -48,6 +49,10 @@ struct Table {
     /// New sessions whose first message is on its way. They are listed.
     sending: IndexMap<SessionId, Sending>,
     folders: HashMap<String, FolderFacts>,
+    /// When the rows were last what the host has.
+    seen_at: Option<Timestamp>,
+    /// Whether they are it now: the host is connected, and has listed them.
+    is_current: bool,
     /// How often the list was gone through.
     round: u64,
 }
@@ -92,13 +97,9 @@ pub(super) struct RowView {
 }
 
 impl Shared {
-    /// With what was kept of the host's rows.
-    pub(super) fn new(host: HostIdentity, kept: Arc<dyn KeepRows>) -> Self {
-        let rows = kept.rows(&host.id).unwrap_or_else(|error| {
-            tracing::warn!(host = %host.id, %error, "the list of a host that is away is not remembered");
-            Vec::new()
-        });
-        let mut table = Table {
+    /// With what was kept of the host's list.
+    pub(super) fn new(host: HostIdentity, kept: Arc<dyn KeepSeen>) -> Self {
+        let table = Table {
             availability: Availability::Connecting,
             client: None,
             agents: Vec::new(),
@@ -106,20 +107,22 @@ impl Shared {
             drafts: HashMap::new(),
             sending: IndexMap::new(),
             folders: HashMap::new(),
+            seen_at: None,
+            is_current: false,
             round: 0,
         };
-        for row in rows.into_iter().take(MAX_KEPT_ROWS) {
-            let Some(source) = new_source(&host, &row.on_host, row.created_at, remembered(row.state)) else { continue };
-            table.rows.insert(row.on_host, Row::new(source, None));
-        }
-        Self {
+        let shared = Self {
             host,
             announcer: Announcer::default(),
             kept,
             table: Mutex::new(table),
             opened: tokio::sync::watch::Sender::default(),
             listed: tokio::sync::watch::Sender::default(),
+        };
+        if let Some(list) = shared.kept.newer(None) {
+            shared.take_seen(list);
         }
+        shared
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -206,7 +209,9 @@ impl Shared {
 
     /// The host cannot be reached: its sessions stay, what needs it goes.
     pub(super) fn away(&self, why: Availability) {
+        self.keep_seen();
         let mut table = self.table();
+        table.is_current = false;
         table.client = None;
         let sending: Vec<SessionId> = table.sending.keys().cloned().collect();
         for id in &sending {
@@ -382,24 +387,67 @@ impl Shared {
         running.into_iter().take(most).map(|(_, on_host)| on_host.clone()).collect()
     }
 
-    /// Keeps the newest rows for when the host is away.
-    pub(super) fn keep_rows(&self) {
-        let rows = {
-            let table = self.table();
-            let known = table.rows.iter().filter(|(_, row)| !row.is_claimed);
-            let mut newest: Vec<(Timestamp, &String, &Row)> =
-                known.map(|(on_host, row)| (row.source.session().updated_at(), on_host, row)).collect();
-            newest.sort_unstable_by(|(a, ..), (b, ..)| b.cmp(a));
-            let kept = |(_, on_host, row): (Timestamp, &String, &Row)| {
-                let session = row.source.session();
-                let state = SessionState::clone(&session.state());
-                KeptRow { on_host: on_host.clone(), created_at: session.created_at(), state }
-            };
-            newest.into_iter().take(MAX_KEPT_ROWS).map(kept).collect()
+    /// The rows are what the host has.
+    pub(super) fn is_seen(&self) {
+        let mut table = self.table();
+        (table.is_current, table.seen_at) = (true, Some(now()));
+    }
+
+    /// When they last were.
+    pub(super) fn seen_at(&self) -> Option<Timestamp> {
+        self.table().seen_at
+    }
+
+    /// The same, where they are not now.
+    pub(super) fn shown_since(&self) -> Option<Timestamp> {
+        let table = self.table();
+        table.seen_at.filter(|_| !table.is_current)
+    }
+
+    /// Keeps what the host has for when it is away.
+    pub(super) fn keep_seen(&self) {
+        let list = {
+            let mut table = self.table();
+            if !table.is_current {
+                return;
+            }
+            let at = now();
+            table.seen_at = Some(at);
+            SeenList::new(at, table.rows.values().filter_map(|row| row.summary.as_ref()))
         };
-        if let Err(error) = self.kept.keep(&self.host.id, rows) {
-            tracing::warn!(host = %self.host.id, %error, "the list of a host is not kept for when it is away");
+        self.kept.keep(list);
+    }
+
+    /// Shows what was seen of a host that cannot be asked.
+    pub(super) fn take_seen(&self, list: SeenList) {
+        let mut table = self.table();
+        if table.is_current || table.seen_at >= Some(list.at) {
+            return;
         }
+        table.seen_at = Some(list.at);
+        table.round += 1;
+        let round = table.round;
+        let mut change = SessionsChange::default();
+        for summary in list.sessions.iter().filter(|summary| !is_history(summary)) {
+            let on_host = &summary.resource;
+            let state = remembered(self.state_of(&table, summary, &Details::default(), None, None));
+            if let Some(row) = table.rows.get_mut(on_host) {
+                (row.round, row.summary) = (round, None);
+                if row.source.update(|shown| *shown = state) && !row.is_claimed {
+                    change.changed.push(row.source.session());
+                }
+            } else if table.rows.len() < MAX_ROWS
+                && let Some(source) = new_source(&self.host, on_host, at(&summary.created_at), state)
+            {
+                change.added.push(source.session());
+                table.rows.insert(on_host.clone(), Row { round, ..Row::new(source, None) });
+            }
+        }
+        if list.is_whole {
+            let gone = table.rows.extract_if(.., |_, row| row.round != round && !row.is_claimed);
+            change.removed = gone.map(|(_, row)| row.source.session()).collect();
+        }
+        self.announcer.sessions(change);
     }
 }
 

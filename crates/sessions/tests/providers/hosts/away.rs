@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use grove_core::Timestamp;
 use grove_sessions::provider::Availability;
-use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, KeepRows, KeptRow, RowsInMemory};
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, KeepSeen, SeenInMemory, SeenList};
 use grove_sessions::session::SessionStatus;
 use grove_sessions::{ProviderError, SessionsProvider};
+use grove_wire::ahp::{SessionSummary, status};
 use serde_json::json;
 
 use super::harness::*;
@@ -75,8 +77,8 @@ async fn what_changed_meanwhile_is_told_after_the_next_list() {
 }
 
 #[tokio::test]
-async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
-    let kept = Arc::new(RowsInMemory::default());
+async fn what_a_host_had_is_shown_before_the_first_list_and_goes_after_it() {
+    let kept = Arc::new(SeenInMemory::default());
     let options = || HostOptions { kept: kept.clone(), ..options() };
     let identity = || HostIdentity::other_host("dev-box", "dev-box").unwrap();
     let host = TestHost::start().await;
@@ -88,8 +90,9 @@ async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
     let running = session(&provider, "scripted:/2").await;
     let main = running.main_chat().resource().clone();
     provider.send_request(running.id(), &main, script(json!([{"hang": true}]))).await.unwrap();
-    let is_kept = |row: &KeptRow| row.state.status() == SessionStatus::InProgress;
-    until("kept rows", || kept.rows(identity().id()).unwrap().iter().any(is_kept)).await;
+    let is_running = |row: &SessionSummary| row.status & status::IN_PROGRESS != 0;
+    until("a kept list", || kept.newer(None).is_some_and(|list| list.sessions.iter().any(is_running))).await;
+    assert_eq!(provider.seen_at(), None, "it is there");
     drop(provider);
     dispose(&client, "scripted:/1").await;
     drop(client);
@@ -99,6 +102,7 @@ async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
     assert_eq!(listed(&provider), ["scripted:/1", "scripted:/2"], "before anything was connected");
     let row = session(&provider, "scripted:/2").await;
     assert_eq!((row.status(), &*row.workspace().unwrap().label), (SessionStatus::Completed, "app [dev-box]"));
+    assert_eq!(provider.seen_at(), kept.newer(None).map(|list| list.at));
     let refused = provider.delete_session(row.id()).await;
     assert!(matches!(refused, Err(ProviderError::Away { .. })), "{refused:?}");
     tokio::spawn(driver.run());
@@ -107,4 +111,56 @@ async fn the_newest_rows_are_shown_before_the_first_list_and_go_after_it() {
     host.open();
     until_listed(&provider, &["scripted:/2"]).await;
     assert_eq!(session(&provider, "scripted:/2").await, row, "the row that was remembered is the host's");
+}
+
+#[tokio::test]
+async fn what_somebody_else_saw_of_a_host_that_is_away_takes_the_place_of_what_was_seen_before() {
+    let kept = Arc::new(SeenInMemory::default());
+    let host = TestHost::start().await;
+    let client = host.client().await;
+    create(&client, "scripted:/1", "/srv/app").await;
+    create(&client, "scripted:/2", "/srv/app").await;
+    let identity = HostIdentity::other_host("dev-box", "dev-box").unwrap();
+    let provider = host.provider(identity, HostOptions { kept: kept.clone(), ..options() }).await;
+    until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
+    drop(client);
+    host.shut();
+    until("the loss", || is_away(&provider)).await;
+    let seen = kept.newer(None).unwrap();
+    assert_eq!(provider.seen_at(), Some(seen.at));
+    let one = |uri: &str| seen.sessions.iter().find(|row| row.resource == uri).unwrap().clone();
+    let three = SessionSummary { resource: "scripted:/3".to_owned(), ..one("scripted:/2") };
+    let other = SessionSummary { title: "mended".to_owned(), ..one("scripted:/2") };
+    let later = Timestamp(seen.at.0 + 1);
+    let mut cut = SeenList::new(later, [&other, &three]);
+    cut.is_whole = false;
+    kept.keep(cut);
+    until_listed(&provider, &["scripted:/1", "scripted:/2", "scripted:/3"]).await;
+    assert_eq!(&*session(&provider, "scripted:/2").await.title(), "mended");
+    kept.keep(SeenList::new(Timestamp(later.0 + 1), [&other]));
+    until_listed(&provider, &["scripted:/2"]).await;
+    assert_eq!(provider.seen_at(), Some(Timestamp(later.0 + 1)));
+    host.open();
+    until_listed(&provider, &["scripted:/1", "scripted:/2"]).await;
+    assert_eq!(provider.seen_at(), None);
+}
+
+#[tokio::test]
+async fn a_host_that_is_reached_in_another_way_keeps_its_rows() {
+    let (host, other) = (TestHost::start().await, TestHost::start().await);
+    create(&host.client().await, "scripted:/1", "/srv/app").await;
+    let provider = host.there("dev-box").await;
+    until_listed(&provider, &["scripted:/1"]).await;
+    let row = session(&provider, "scripted:/1").await;
+    let mut events = provider.subscribe();
+    // Nobody is there, so it goes.
+    other.shut();
+    provider.reach(other.endpoint());
+    until("the loss", || is_away(&provider)).await;
+    assert_eq!(listed(&provider), ["scripted:/1"]);
+    provider.reach(host.endpoint());
+    until("the return", || provider.availability() == Availability::Ready && provider.seen_at().is_none()).await;
+    assert_eq!(session(&provider, "scripted:/1").await, row);
+    let told = told(&mut events);
+    assert!(!told.iter().any(|told| told.starts_with("added") || told.starts_with("removed")), "{told:?}");
 }

@@ -156,6 +156,7 @@ impl IndependentHost {
     }
 
     fn request(&self, number: u64, method: &str, params: Value) -> Answer {
+        assert!(!method.starts_with("x-grove/"), "it has announced nothing of that: {method}");
         let refused = |code: i64, message: &str| Err(json!({"code": code, "message": message}));
         let mut hosted = self.inner.hosted.lock().unwrap();
         match method {
