@@ -27,6 +27,7 @@ pub enum Method {
     Entries,
     Navigate,
     Label,
+    Rename,
     Branch,
     Fork,
     Merge,
@@ -42,11 +43,12 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 57] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
         Self::Label,
+        Self::Rename,
         Self::Branch,
         Self::Fork,
         Self::Merge,
@@ -107,6 +109,7 @@ impl Method {
             Method::Entries => "x-grove/entries",
             Method::Navigate => "x-grove/navigate",
             Method::Label => "x-grove/label",
+            Method::Rename => "x-grove/rename",
             Method::Branch => "x-grove/branch",
             Method::Fork => "x-grove/fork",
             Method::Merge => "x-grove/merge",
@@ -305,6 +308,17 @@ pub struct LabelParams {
 pub struct LabelResult {
     pub leaf: Option<String>,
 }
+
+/// Gives a chat a name, and the session with its main one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenameParams {
+    pub title: String,
+}
+
+/// It has that name now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenameResult {}
 
 /// A new session with what was said before a message of the user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
