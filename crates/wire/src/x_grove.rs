@@ -43,7 +43,7 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 57] = [
+    pub const ALL: [Self; 58] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
@@ -85,6 +85,7 @@ impl Method {
         Self::Sessions(sessions::Method::Open),
         Self::Sessions(sessions::Method::OpenChat),
         Self::Sessions(sessions::Method::OpenNewSessionView),
+        Self::Sessions(sessions::Method::Restore),
         Self::Sessions(sessions::Method::Create),
         Self::Sessions(sessions::Method::SetSessionType),
         Self::Sessions(sessions::Method::UnsetNewSession),
