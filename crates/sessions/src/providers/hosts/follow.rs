@@ -1,6 +1,7 @@
 //! Listening to the channels of one session and of its chats, for as long as it runs or somebody has it open.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,9 +98,9 @@ impl Channels {
         let wanted = self.session.read(|state| state.session().map(followed)).unwrap_or_default();
         self.chats.retain(|chat, _| wanted.contains(chat));
         for chat in wanted {
-            if !self.chats.contains_key(&chat) {
-                let listened = client.subscribe(&chat).await.ok();
-                self.chats.insert(chat, listened);
+            if let Entry::Vacant(place) = self.chats.entry(chat) {
+                let listened = client.subscribe(place.key()).await.ok();
+                place.insert(listened);
             }
         }
     }
