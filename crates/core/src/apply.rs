@@ -155,6 +155,10 @@ impl Chat {
                 self.is_archived = *archived;
                 Touched::Detail
             }
+            ChatEvent::ChatTitleChanged(title) => {
+                self.title.clone_from(title);
+                Touched::Detail
+            }
             ChatEvent::ActivityChanged(activity) => {
                 self.activity.clone_from(activity);
                 Touched::Detail
@@ -377,6 +381,7 @@ impl ActiveTurn {
             | ChatEvent::DraftChanged(_)
             | ChatEvent::ChatReadChanged(_)
             | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::ActivityChanged(_)
             | ChatEvent::AgentSessionChanged(_)
             | ChatEvent::TurnsLeft

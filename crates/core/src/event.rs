@@ -218,6 +218,8 @@ pub enum ChatEvent {
     DraftChanged(Option<Message>),
     ChatReadChanged(bool),
     ChatArchivedChanged(bool),
+    /// What a chat other than the main one is called: that one goes by its session's name.
+    ChatTitleChanged(String),
     /// What the chat is busy with, in a few words: said where nothing else shows it.
     ActivityChanged(Option<String>),
     /// How its agent calls this conversation. No client hears of it.
@@ -277,6 +279,7 @@ impl ChatEvent {
             | ChatEvent::DraftChanged(_)
             | ChatEvent::ChatReadChanged(_)
             | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::ActivityChanged(_)
             | ChatEvent::AgentSessionChanged(_)
             | ChatEvent::TurnsLeft

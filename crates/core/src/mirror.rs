@@ -28,6 +28,7 @@ pub fn may_concern(change: &Change) -> bool {
             | ChatEvent::InputAnswered { .. }
             | ChatEvent::ChatReadChanged(_)
             | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }
             | ChatEvent::TurnFailed { .. }

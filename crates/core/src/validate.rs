@@ -82,6 +82,11 @@ pub enum Command {
         chat: ChatId,
         archived: bool,
     },
+    /// Gives a chat a name. The main one goes by its session's.
+    RenameChat {
+        chat: ChatId,
+        title: String,
+    },
     AddChat {
         chat: ChatId,
         uri: String,
@@ -455,6 +460,15 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 out.chat_event(&chat, ChatEvent::ChatArchivedChanged(archived));
             }
         }
+        Command::RenameChat { chat, title } => {
+            let state = out.chat(&chat)?;
+            if session.main_chat().is_some_and(|main| main.id == chat) {
+                return validate(tip, Command::ChangeTitle(title), who, now);
+            }
+            if state.title != title {
+                out.chat_event(&chat, ChatEvent::ChatTitleChanged(title));
+            }
+        }
         Command::AddChat { chat, uri } => {
             out.must_have_room_for(&chat)?;
             let row = Chat { uri: Some(uri), ..Chat::new(chat, now) }.row();
@@ -785,6 +799,7 @@ fn check_report(active: &ActiveTurn, event: &ChatEvent) -> Result<(), Rejection>
         | ChatEvent::InputAnswered { .. }
         | ChatEvent::ChatReadChanged(_)
         | ChatEvent::ChatArchivedChanged(_)
+        | ChatEvent::ChatTitleChanged(_)
         | ChatEvent::SteeringSet(_)
         | ChatEvent::SteeringRemoved(_)
         | ChatEvent::QueuedSet(_)

@@ -22,9 +22,12 @@ use history::{DOCTOR_HELP, LS_HELP};
 pub(crate) use history::{HistoryArgs, HistoryCommand, Since};
 use hosts::{HOSTS_HELP, MOVE_HELP};
 pub(crate) use hosts::{HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, MoveArgs};
-use tree::{BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, TREE_HELP};
+use tree::{
+    BRANCH_HELP, COMPACT_HELP, FORK_HELP, GOTO_HELP, LABEL_HELP, MERGE_HELP, MIGRATE_HELP, RENAME_HELP, TREE_HELP,
+};
 pub(crate) use tree::{
-    BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, MigrateArgs, TreeArgs, TreeFilter, TreeOfArgs,
+    BranchArgs, CompactArgs, ForkArgs, GotoArgs, LabelArgs, MergeArgs, MigrateArgs, RenameArgs, TreeArgs, TreeFilter,
+    TreeOfArgs,
 };
 use workspace::{CHECKPOINTS_HELP, FILES_HELP, PLAN_HELP};
 pub(crate) use workspace::{CheckpointsArgs, FilesAction, FilesArgs, PlanArgs};
@@ -150,6 +153,9 @@ pub(crate) enum Command {
     /// Name a place in a session, or take its name away
     #[command(after_help = LABEL_HELP)]
     Label(LabelArgs),
+    /// Call a session something else, or one of its chats
+    #[command(after_help = RENAME_HELP)]
+    Rename(RenameArgs),
     /// Make a new session with what was said before a message of the user, to say it anew there
     #[command(after_help = BRANCH_HELP)]
     Branch(BranchArgs),

@@ -76,6 +76,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Tree(args) => commands::tree::run(&common, &args),
         Command::Goto(args) => commands::tree::goto(&common, &args),
         Command::Label(args) => commands::tree::label(&common, &args),
+        Command::Rename(args) => commands::tree::rename(&common, &args),
         Command::Branch(args) => commands::tree::branch(&common, &args),
         Command::Fork(args) => commands::tree::fork(&common, &args),
         Command::Migrate(args) => commands::tree::migrate(&common, &args),

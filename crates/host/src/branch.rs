@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, Message, SessionUri, StoreName};
+use grove_core::{ChatId, Command, Message, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
 use tokio::sync::oneshot;
 
@@ -65,6 +65,20 @@ impl Asked {
 pub(crate) struct Migrating {
     session: SessionUri,
     told: oneshot::Receiver<Result<Migrated, MigrateError>>,
+}
+
+/// A session that was asked to call one of its chats something else.
+pub(crate) struct Renaming {
+    session: SessionUri,
+    told: oneshot::Receiver<Result<(), String>>,
+}
+
+impl Renaming {
+    pub(crate) async fn answer(self) -> Result<(), AskError> {
+        let Self { session, told } = self;
+        let done = told.await.map_err(|_| AskError::NoSession(session))?;
+        Ok(done.map_err(TreeError::Refused)?)
+    }
 }
 
 /// A session that was asked to go to another host.
@@ -149,6 +163,16 @@ impl Host {
         let cutting = cut.cutting().await?;
         let title = title.unwrap_or_else(|| format!("{} (fork)", cutting.title));
         Ok(self.create_from(cutting, title, store).await?)
+    }
+
+    /// Asks a session to call one of its chats something else.
+    pub(crate) async fn ask_to_rename(&self, (uri, chat): &TreePlace, title: String) -> Result<Renaming, AskError> {
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let (done, told) = oneshot::channel();
+        let rename = Command::RenameChat { chat: chat.clone(), title };
+        session.inbox.send(ToSession::Do(rename, done)).await.map_err(|_| gone())?;
+        Ok(Renaming { session: uri.clone(), told })
     }
 
     /// Asks a session to lie in another store. Everything of it is copied and compared before it does.

@@ -30,6 +30,7 @@ pub enum Method {
     Entries,
     Navigate,
     Label,
+    Rename,
     Branch,
     Fork,
     Merge,
@@ -45,11 +46,12 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 58] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
         Self::Label,
+        Self::Rename,
         Self::Branch,
         Self::Fork,
         Self::Merge,
@@ -86,6 +88,7 @@ impl Method {
         Self::Sessions(sessions::Method::Open),
         Self::Sessions(sessions::Method::OpenChat),
         Self::Sessions(sessions::Method::OpenNewSessionView),
+        Self::Sessions(sessions::Method::Restore),
         Self::Sessions(sessions::Method::Create),
         Self::Sessions(sessions::Method::SetSessionType),
         Self::Sessions(sessions::Method::UnsetNewSession),
@@ -110,6 +113,7 @@ impl Method {
             Method::Entries => "x-grove/entries",
             Method::Navigate => "x-grove/navigate",
             Method::Label => "x-grove/label",
+            Method::Rename => "x-grove/rename",
             Method::Branch => "x-grove/branch",
             Method::Fork => "x-grove/fork",
             Method::Merge => "x-grove/merge",
@@ -308,6 +312,17 @@ pub struct LabelParams {
 pub struct LabelResult {
     pub leaf: Option<String>,
 }
+
+/// Gives a chat a name, and the session with its main one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenameParams {
+    pub title: String,
+}
+
+/// It has that name now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenameResult {}
 
 /// A new session with what was said before a message of the user.
 #[derive(Clone, Debug, Serialize, Deserialize)]

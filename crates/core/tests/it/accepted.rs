@@ -23,6 +23,7 @@ fn name(command: &Command) -> &'static str {
         Command::SetArchived(_) => "SetArchived",
         Command::SetChatRead { .. } => "SetChatRead",
         Command::SetChatArchived { .. } => "SetChatArchived",
+        Command::RenameChat { .. } => "RenameChat",
         Command::AddChat { .. } => "AddChat",
         Command::ForkChat { .. } => "ForkChat",
         Command::RemoveChat(_) => "RemoveChat",
@@ -46,7 +47,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 34;
+const COMMANDS: usize = 35;
 
 /// The first event of each accepted command is the command itself, as it happened.
 #[test]
@@ -124,6 +125,11 @@ fn every_command_is_echoed_first() {
     let session_cases = [
         (Scene::ready(), Command::ChangeModel("large".into()), SessionEvent::ModelChanged("large".into())),
         (Scene::failed(), Command::ChangeTitle("Name".into()), SessionEvent::TitleChanged("Name".into())),
+        (
+            Scene::failed(),
+            Command::RenameChat { chat: main(), title: "Name".into() },
+            SessionEvent::TitleChanged("Name".into()),
+        ),
         (Scene::failed(), Command::SetRead(false), SessionEvent::ReadChanged(false)),
         (Scene::failed(), Command::SetArchived(true), SessionEvent::ArchivedChanged(true)),
         (
@@ -267,6 +273,7 @@ fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
         (Scene::ready(), Command::SetArchived(false)),
         (Scene::ready(), Command::SetChatRead { chat: main(), read: true }),
         (Scene::ready(), Command::SetChatArchived { chat: main(), archived: false }),
+        (Scene::ready(), Command::RenameChat { chat: main(), title: Session::UNTITLED.into() }),
         (
             Scene::ready().after(Command::SetActiveClient(taking_part("client"))),
             Command::SetActiveClient(taking_part("client")),

@@ -217,6 +217,18 @@ fn the_row_has_a_chats_flags() {
 }
 
 #[test]
+fn a_chat_that_is_renamed_has_its_name_in_its_row_and_the_session_keeps_its_own() {
+    let mut scene = Scene::ready().after_command_of_host(add_chat("side"));
+    let rename = |title: &str| Command::RenameChat { chat: "side".into(), title: title.into() };
+    let changes = scene.act(rename("Beside")).unwrap();
+    assert_eq!(changes[0], Change::Chat("s1".into(), "side".into(), ChatEvent::ChatTitleChanged("Beside".into())));
+    assert!(matches!(&changes[1], Change::Session(_, SessionEvent::ChatRowChanged(row)) if row.title == "Beside"));
+    assert_eq!((changes.len(), scene.session.catalogue[1].title.as_str()), (2, "Beside"));
+    assert_eq!(scene.act(rename("Beside")), Ok(vec![]), "it is called so already");
+    assert_eq!(scene.session.title, Session::UNTITLED);
+}
+
+#[test]
 fn what_is_out_of_line_is_due() {
     let scene = Scene::reported([asked("q1")]);
     let mut session = scene.session.clone();

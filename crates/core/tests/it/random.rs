@@ -283,7 +283,8 @@ fn request(session: &Session, id: ChatId, chat: &Chat, active: Option<&ActiveTur
                 }
             }
         }
-        18 => match dice.below(4) {
+        18 => match dice.below(5) {
+            4 => Command::RenameChat { chat: id, title: dice.text() },
             3 => Command::ChangePermissions(permissions_change(dice)),
             0 => Command::SetChatRead { chat: id, read: dice.chance(80) },
             1 => Command::SetChatArchived { chat: id, archived: dice.chance(50) },
@@ -717,9 +718,10 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
         }
         25 => ChatEvent::ToolCallOutput { turn, call, output: output(dice) },
         26 => ChatEvent::InputAnswerChanged { turn, request, question: question_id(dice), answer: dice.maybe(answer) },
-        27 => match dice.chance(50) {
-            true => ChatEvent::ChatReadChanged(dice.chance(50)),
-            false => ChatEvent::ChatArchivedChanged(dice.chance(50)),
+        27 => match dice.below(3) {
+            0 => ChatEvent::ChatReadChanged(dice.chance(50)),
+            1 => ChatEvent::ChatArchivedChanged(dice.chance(50)),
+            _ => ChatEvent::ChatTitleChanged(dice.text()),
         },
         21 => ChatEvent::SteeringSet(pending_message(pending, dice)),
         22 => ChatEvent::SteeringRemoved(pending),

@@ -97,6 +97,13 @@ The second one takes the label away. `grove tree SESSION --filter labeled-only` 
 
 Exit codes: 8 there is no such session or entry; see `grove --help` for the others.";
 
+pub(super) const RENAME_HELP: &str = "\
+Examples:
+  grove rename 1f0c 'The parser'
+  grove rename 1f0c --chat review 'What the reviewer said'
+
+Exit codes: 8 there is no such session or chat; see `grove --help` for the others.";
+
 /// What is shown of a tree. Where one is, is always shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TreeFilter {
@@ -187,6 +194,19 @@ pub(crate) struct LabelArgs {
     /// The label; without one, the entry has none any more
     pub(crate) text: Option<String>,
     /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) of: TreeOfArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenameArgs {
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    pub(crate) session: String,
+    /// What it is to be called
+    pub(crate) title: String,
+    /// Print one JSON object: {"session":…,"chat":…,"title":…}
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -177,6 +177,10 @@ impl Visit for Visitor {
                 management.open_new_session_view();
                 Ok(())
             }
+            Call::Restore => {
+                self.running.listed().await;
+                return Ok(management.restore().map_or(Outcome::Done {}, |session| shown(&session)));
+            }
             Call::Create(params) => return self.create(params).await,
             Call::SetSessionType(params) => {
                 let (session, session_type) = (session_id(&params.session)?, params.session_type.into());

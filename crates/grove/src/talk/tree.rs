@@ -5,8 +5,8 @@ use grove_client::{Ahp, Client, RequestError, V1};
 use grove_wire::ahp::{error_code, status};
 use grove_wire::x_grove::{
     AbortResult, BranchParams, CompactParams, CompactResult, ForkParams, LabelParams, LabelResult, MergeParams,
-    MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult, TreeParams,
-    TreeResult, TreeRow,
+    MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult, RenameParams,
+    RenameResult, TreeParams, TreeResult, TreeRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -121,6 +121,11 @@ impl Tree {
         &self.session
     }
 
+    /// The URI of the chat that is meant, where that is not the main one.
+    pub(crate) fn chat(&self) -> Option<&str> {
+        (self.channel != self.session).then_some(&self.channel)
+    }
+
     /// All rows, in the host's order.
     pub(crate) async fn rows(&self, filter: &str, search: Option<&str>) -> Result<Vec<TreeRow>, Failure> {
         let mut params = TreeParams {
@@ -149,6 +154,11 @@ impl Tree {
     /// Names an entry, or takes its name away.
     pub(crate) async fn label(&self, params: &LabelParams) -> Result<LabelResult, Failure> {
         self.ask(Method::Label, params).await
+    }
+
+    /// Gives the chat another name, and the session with its main one.
+    pub(crate) async fn rename(&self, params: &RenameParams) -> Result<RenameResult, Failure> {
+        self.ask(Method::Rename, params).await
     }
 
     /// Makes a new session with what was said before a message of the user.

@@ -246,6 +246,58 @@ async fn each_client_looks_at_a_session_of_its_own_and_finds_it_again() {
 }
 
 #[tokio::test]
+async fn the_session_that_was_last_open_is_looked_at_again_by_whoever_wants_to() {
+    let host = Host::start();
+    host.client("maker").await.ready_session("scripted:/a").await;
+    let mut one = Page::open(&host, "one", Protocol::Ahp).await;
+    assert_eq!(one.get("restore", json!({})).await, json!({}), "nothing was open");
+    one.get("open", json!({"resource": resource("scripted:/a")})).await;
+    assert_eq!(one.get("restore", json!({})).await, json!({}), "it is looked at");
+    let remembered = host.place.data().join("sessions-layer.json");
+    let deadline = Deadline::new("nothing is remembered");
+    while !std::fs::read_to_string(&remembered).is_ok_and(|text| text.contains("scripted:/a")) {
+        deadline.check();
+    }
+    drop(one);
+    let host = host.kill().serve(&[]);
+    let mut two = Page::open(&host, "two", Protocol::V1).await;
+    let began = two.get("subscribe", json!({})).await;
+    assert!(began["view"]["activeSession"].is_null(), "nobody is taken there unasked: {began}");
+    assert_eq!(two.get("restore", json!({})).await["session"]["id"], local("scripted:/a"));
+    two.told("view", |view| view["activeSession"]["id"] == local("scripted:/a").as_str()).await;
+}
+
+#[tokio::test]
+async fn an_archived_session_gives_way_to_a_new_one_and_chats_are_renamed_over_the_wire() {
+    let place = Place::new();
+    let host = place.serve(&[]);
+    let folder = place.home().join("project");
+    std::fs::create_dir(&folder).unwrap();
+    let uri = file_uri(&folder);
+    let mut page = Page::open(&host, "page", Protocol::Ahp).await;
+    page.get("subscribe", json!({})).await;
+    page.listed().await;
+    page.get("answerTrust", json!({"providerId": LOCAL, "folder": uri, "trusted": true})).await;
+    let draft = page.get("create", json!({"folder": uri})).await["session"]["id"].clone();
+    let send = |session: &Value, query: &str| json!({"session": session, "query": query});
+    let sent = page.get("sendAndCreateChat", send(&draft, r#"script:[{"say":"one"}]"#)).await["session"].clone();
+    let two = page.get("sendAndCreateChat", send(&sent["id"], r#"script:[{"say":"two"}]"#)).await["session"].clone();
+    let chat = two["chats"][1]["resource"].clone();
+    page.get("renameChat", json!({"session": sent["id"], "chat": chat, "title": "Review"})).await;
+    let named = |params: &Value| {
+        let rows = params["changed"].as_array().into_iter().flatten();
+        rows.into_iter().any(|row| row["id"] == sent["id"] && row["chats"][1]["title"] == "Review")
+    };
+    page.told("changed", named).await;
+    page.get("archive", json!({"session": sent["id"]})).await;
+    let view = page.told("view", |view| view["newSession"].is_object()).await;
+    let new = &view["newSession"];
+    assert_eq!((&new["providerId"], &new["sessionType"]), (&json!(LOCAL), &sent["sessionType"]));
+    assert_eq!((&new["workspace"]["uri"], &view["activeSession"]["id"]), (&json!(uri), &new["id"]));
+    assert_eq!(view["context"]["isNewChatSession"], true);
+}
+
+#[tokio::test]
 async fn deleting_several_goes_on_after_one_that_cannot_be() {
     let host = Host::start();
     let mut maker = host.client("maker").await;

@@ -208,6 +208,44 @@ async fn a_label_names_an_entry_until_it_is_taken_away() {
 }
 
 #[tokio::test]
+async fn sessions_and_their_chats_are_renamed_and_keep_their_names() {
+    let host = host(&["one"]).await;
+    let chat = side_chat(&host, Message { text: says("sideways"), ..Message::default() }).await;
+    let client = ahp(&host).await;
+    let mut session = client.subscribe(S).await.unwrap();
+    let place = &host.place;
+    let named = place.run(&["rename", "s", "--chat", "side", "The \x1b[2Jreview"]);
+    assert_eq!((named.code, named.stdout), (Some(0), format!("{SIDE} is called The [2Jreview\n")), "{}", named.stderr);
+    let told = session.until(|state| (state.session()?.chats[1].title == "The \x1b[2Jreview").then_some(()));
+    tokio::time::timeout(grove_testkit::PATIENCE, told).await.expect("nobody is told").unwrap();
+    let whole = asked(place, &["rename", "s", "The work", "--json", "--protocol", "v1"]);
+    assert_eq!(whole, json!({"session": S, "chat": null, "title": "The work"}));
+    let again = asked(place, &["rename", "s", "--chat", SIDE, "Review", "--json"]);
+    assert_eq!(again, json!({"session": S, "chat": SIDE, "title": "Review"}));
+    assert_eq!(place.run(&["rename", "s", "--chat", "no", "x"]).code, Some(8));
+    let manifest = client.request_raw::<Value>("x-grove/workspace/manifest", &json!({"channel": S})).await.unwrap();
+    assert_eq!((&manifest["name"], &manifest["userNamed"]), (&json!("The work"), &json!(true)));
+    drop((chat, session, client));
+    let host = host.kill().serve(&[]);
+    assert_eq!(names(&host).await, ["The work", "Review"]);
+    let host = host.stop().serve(&[]);
+    assert_eq!(names(&host).await, ["The work", "Review"]);
+    let client = ahp(&host).await;
+    let entries = client.request_raw::<Value>("x-grove/entries", &json!({"channel": SIDE})).await.unwrap();
+    let entries = entries["entries"].as_array().unwrap().clone();
+    assert!(entries.iter().any(|entry| entry["type"] == "session_info" && entry["name"] == "Review"), "{entries:?}");
+}
+
+/// What a host calls the session [`S`] and its second chat.
+async fn names(host: &Host) -> [String; 2] {
+    let session = ahp(host).await.subscribe(S).await.unwrap();
+    session.read(|state| {
+        let session = state.session().unwrap();
+        [session.title.clone(), session.chats[1].title.clone()]
+    })
+}
+
+#[tokio::test]
 async fn filters_and_words_choose_what_is_shown() {
     let host = host(&["one", "two"]).await;
     let place = &host.place;

@@ -64,6 +64,7 @@ impl Layer {
             | Call::Open(_)
             | Call::OpenChat(_)
             | Call::OpenNewSessionView
+            | Call::Restore
             | Call::SetActiveProvider(_)
             | Call::BrowseActions
             | Call::AnswerTrust(_) => answer(&id, visit.call(call).await, reply),

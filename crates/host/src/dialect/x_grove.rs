@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
 use super::{handover, workspace};
-use crate::branch::{AskError, Asked, Migrating, TreePlace};
+use crate::branch::{AskError, Asked, Migrating, Renaming, TreePlace};
 use crate::host::{CreateError, Host};
 use crate::session::{
     HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest,
@@ -37,6 +37,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Merge
         | Method::Compact
         | Method::Abort
+        | Method::Rename
         | Method::Migrate
         | Method::Workspace(_)
         | Method::Handover(_)
@@ -68,6 +69,7 @@ pub(crate) struct TreeBegun {
 enum What {
     Tree { place: TreePlace, asked: Asked, then: Then },
     Migrate(Migrating),
+    Rename(Renaming),
 }
 
 /// What somebody asks for.
@@ -76,6 +78,7 @@ enum Wanted {
     Workspace(WorkspaceRequest),
     Handover(HandoverRequest),
     Migrate(StoreName),
+    Rename(String),
 }
 
 /// What becomes of the session's answer.
@@ -107,6 +110,10 @@ pub(crate) async fn begin(
         Wanted::Migrate(to) => {
             let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refusal(&error))?;
             Ok(Begun::Tree(TreeBegun { id, what: What::Migrate(migrating) }))
+        }
+        Wanted::Rename(title) => {
+            let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refusal(&error))?;
+            Ok(Begun::Tree(TreeBegun { id, what: What::Rename(renaming) }))
         }
         Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
         Wanted::Handover(request) => handover::begin(host, id, request, place).await.map(Begun::Handover),
@@ -169,6 +176,7 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
             let then = Then::Fork { title: filled(title), store: filled(store).map(StoreName::from) };
             return Ok(Wanted::Tree(TreeRequest::Cut { before: None }, then));
         }
+        Method::Rename => return Ok(Wanted::Rename(read_params::<RenameParams>(params)?.title)),
         Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(Wanted::Handover),
@@ -213,6 +221,7 @@ impl TreeBegun {
                 let Checked { files, bytes } = checked;
                 encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
+            What::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
     }

@@ -256,6 +256,7 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | ChatEvent::InputAnswered { .. }
             | ChatEvent::ChatReadChanged(_)
             | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::TurnCompleted { .. }
             | ChatEvent::TurnCancelled { .. }
             | ChatEvent::TurnFailed { .. }

@@ -155,7 +155,7 @@ impl ChatLog {
         }
     }
 
-    /// Writes what the log does not have yet: the session's name, and turns that are over.
+    /// Writes what the log does not have yet: the chat's name, and turns that are over.
     pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await
@@ -243,12 +243,15 @@ impl ChatLog {
             written.begun.insert((turn.id.clone(), turn.started_at));
             self.append_entries(&mut written, chat).await?;
         }
-        // Only the main chat bears the session's name.
-        let named = self.chat.as_str() == Session::MAIN_CHAT && session.title != Session::UNTITLED;
-        if named && written.index.name().as_deref() != Some(session.title.as_str()) {
+        // The main chat bears the session's name.
+        let (name, unnamed, at) = match self.chat.as_str() {
+            Session::MAIN_CHAT => (session.title.as_str(), Session::UNTITLED, session.modified_at),
+            _ => (chat.title.as_str(), "", chat.touched_at),
+        };
+        if name != unnamed && written.index.name().as_deref() != Some(name) {
             let parent = leaf(&written.index);
             let is_taken = |id: &str| written.index.find(id).is_some();
-            let lines = name_line(&session.id, &session.title, session.modified_at, parent.as_deref(), &is_taken);
+            let lines = name_line(&session.id, name, at, parent.as_deref(), &is_taken);
             self.append(&mut written.index, &lines.bytes).await?;
         }
         let appended = written.index.len() > before;

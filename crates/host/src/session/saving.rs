@@ -66,7 +66,8 @@ impl Need {
                 | ChatEvent::QueuedSet(_)
                 | ChatEvent::QueuedRemoved(_)
                 | ChatEvent::QueueReordered(_)
-                | ChatEvent::ChatArchivedChanged(_) => Some(Self::FILE),
+                | ChatEvent::ChatArchivedChanged(_)
+                | ChatEvent::ChatTitleChanged(_) => Some(Self::FILE),
                 ChatEvent::TurnCompleted { .. }
                 | ChatEvent::TurnCancelled { .. }
                 | ChatEvent::TurnFailed { .. }

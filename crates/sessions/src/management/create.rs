@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::trust::AskTrust;
-use super::{Management, ManagementError, SessionsEvent};
+use super::view::Wish;
+use super::viewers::ViewerId;
+use super::{Management, ManagementError, SessionsEvent, Shared};
 use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::{SendOptions, SessionsProvider};
 use crate::session::{Interactivity, Session, Workspace};
@@ -59,30 +61,20 @@ impl Management {
         workspace: &Workspace,
     ) -> Result<Session, ManagementError> {
         let provider = self.provider(provider.as_str())?;
-        let session = provider.create_new_session(workspace).await?;
-        self.adopt(provider.id(), session).await
+        let session = draft_of(provider.as_ref(), workspace).await?;
+        Ok(self.adopt(session).await)
     }
 
     /// Makes a session in a folder, with a provider that knows it and has the type that is asked for.
     pub async fn create_new_session_in(&self, folder: &Uri, wanted: NewSession) -> Result<Session, ManagementError> {
-        let (provider, workspace) = self.choose(folder, &wanted).await?;
-        let mut session = provider.create_new_session(&workspace).await?;
-        if let Some(session_type) = wanted.session_type.filter(|wanted| *wanted != session.session_type()) {
-            session = match provider.set_session_type(session.id(), &session_type).await {
-                Ok(session) => session,
-                Err(error) => {
-                    self.drop_draft(&session).await;
-                    return Err(error.into());
-                }
-            };
-        }
-        self.adopt(provider.id(), session).await
+        let session = self.shared.draft_in(folder, wanted).await?;
+        Ok(self.adopt(session).await)
     }
 
     /// Drops the session that is being made.
     pub async fn unset_new_session(&self) {
         if let Some(session) = self.select(|selection| selection.unset_new()) {
-            self.drop_draft(&session).await;
+            self.shared.drop_draft(&session).await;
         }
     }
 
@@ -171,6 +163,53 @@ impl Management {
         self.ensure_trusted(session, ask).await
     }
 
+    /// Makes a session the one that is being made.
+    async fn adopt(&self, session: Session) -> Session {
+        let before = self.select(|selection| selection.set_new(session.clone()));
+        if let Some(before) = before.filter(|before| before.id() != session.id()) {
+            self.shared.drop_draft(&before).await;
+        }
+        session
+    }
+}
+
+impl Shared {
+    /// Fulfils what somebody who looked at a session wishes who sees it put away: a new one like it. Where none can be made,
+    /// they go on looking at the form.
+    pub(super) async fn fulfil(self: Arc<Self>, viewer: ViewerId, wish: Wish) {
+        let Wish { folder, provider, session_type } = wish.clone();
+        let wanted = NewSession { provider_id: Some(provider), session_type: Some(session_type) };
+        let draft = match self.draft_in(&folder, wanted).await {
+            Ok(draft) => draft,
+            Err(error) => {
+                tracing::debug!(%folder, %error, "no new session takes the place of one that was put away");
+                return;
+            }
+        };
+        // Whoever looks at something else by now is left alone.
+        let fulfilled = self.select(viewer, |selection| selection.fulfil(&wish, draft.clone()));
+        let superfluous = fulfilled.unwrap_or(Some(draft));
+        if let Some(superfluous) = superfluous {
+            self.drop_draft(&superfluous).await;
+        }
+    }
+
+    /// A new session in a folder, with a provider that knows it and has the type that is asked for.
+    async fn draft_in(&self, folder: &Uri, wanted: NewSession) -> Result<Session, ManagementError> {
+        let (provider, workspace) = self.choose(folder, &wanted).await?;
+        let session = draft_of(provider.as_ref(), &workspace).await?;
+        let Some(session_type) = wanted.session_type.filter(|wanted| *wanted != session.session_type()) else {
+            return Ok(session);
+        };
+        match provider.set_session_type(session.id(), &session_type).await {
+            Ok(session) => Ok(session),
+            Err(error) => {
+                self.drop_draft(&session).await;
+                Err(error.into())
+            }
+        }
+    }
+
     /// The provider of a new session, and its workspace.
     async fn choose(
         &self,
@@ -183,7 +222,7 @@ impl Management {
             let not_its = || ManagementError::NotItsFolder { provider: id.clone(), folder: folder.clone() };
             return Ok((provider, workspace.ok_or_else(not_its)?));
         }
-        for provider in self.shared.registry.providers() {
+        for provider in self.registry.providers() {
             let offers = |id: &SessionTypeId| provider.session_types().iter().any(|offered| offered.id == *id);
             if !wanted.session_type.as_ref().is_none_or(offers) {
                 continue;
@@ -197,24 +236,21 @@ impl Management {
         Err(ManagementError::NobodysFolder(folder.clone()))
     }
 
-    /// Makes a session the one that is being made.
-    async fn adopt(&self, provider: &ProviderId, session: Session) -> Result<Session, ManagementError> {
-        if session.id().provider() != provider.as_str() {
-            let (provider, session) = (provider.clone(), session.id().clone());
-            return Err(ManagementError::ForeignSession { provider, session });
-        }
-        let before = self.select(|selection| selection.set_new(session.clone()));
-        if let Some(before) = before.filter(|before| before.id() != session.id()) {
-            self.drop_draft(&before).await;
-        }
-        Ok(session)
-    }
-
     /// Drops a session that was not sent, through its own provider. Where that fails nothing is lost but its memory.
     async fn drop_draft(&self, session: &Session) {
-        let Some(provider) = self.shared.registry.get(session.id().provider()) else { return };
+        let Some(provider) = self.registry.get(session.id().provider()) else { return };
         if let Err(error) = provider.delete_new_session(session.id()).await {
             tracing::warn!(session = %session.id(), %error, "a session that was not sent could not be dropped");
         }
     }
+}
+
+/// A new session of a provider, which must be its own.
+async fn draft_of(provider: &dyn SessionsProvider, workspace: &Workspace) -> Result<Session, ManagementError> {
+    let session = provider.create_new_session(workspace).await?;
+    if session.id().provider() != provider.id().as_str() {
+        let (provider, session) = (provider.id().clone(), session.id().clone());
+        return Err(ManagementError::ForeignSession { provider, session });
+    }
+    Ok(session)
 }

@@ -29,6 +29,7 @@ impl Driver {
         let mut registry = self.shared.registry.entries();
         let mut looked = self.shared.looked.subscribe();
         let mut wakes: SelectAll<Wakes> = SelectAll::new();
+        let mut fulfilling = FuturesUnordered::new();
         let mut listening: HashMap<u64, oneshot::Sender<()>> = HashMap::new();
         loop {
             // Each end is made to listen before it is looked at, so that nothing happens unnoticed in between.
@@ -44,12 +45,15 @@ impl Driver {
             looked.mark_unchanged();
             let mut active = self.shared.active();
             self.shared.catch_up();
+            let wishes = self.shared.wishes().into_iter();
+            fulfilling.extend(wishes.map(|(viewer, wish)| self.shared.clone().fulfil(viewer, wish)));
             tokio::select! {
                 _ = &mut self.dropped => return,
                 _ = registry.changed() => {}
                 _ = looked.changed() => {}
                 () = changed(&mut active) => {}
                 Some(()) = wakes.next() => {}
+                Some(()) = fulfilling.next() => {}
             }
         }
     }

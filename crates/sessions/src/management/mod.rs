@@ -26,8 +26,8 @@ pub use self::error::ManagementError;
 pub use self::events::SessionsEvent;
 use self::trust::Asking;
 pub use self::trust::{AskTrust, NobodyToAsk, TrustQuestion};
-use self::view::Selection;
 pub use self::view::{ActiveSession, View};
+use self::view::{Selection, Wish};
 use self::viewers::{Viewer, ViewerId, Viewers};
 use crate::ids::{ProviderId, SessionId, Uri};
 use crate::memory::{Memory, MemoryError, Remember, Remembered};
@@ -206,15 +206,11 @@ impl Management {
 
     /// Changes what a person has chosen.
     fn select<T: Default>(&self, change: impl FnOnce(&mut Selection) -> T) -> T {
-        let mut inner = self.shared.current();
-        let changed = inner.viewers.selection(self.viewer).map(change).unwrap_or_default();
-        let entries = self.shared.registry.snapshot();
-        self.shared.look(&mut inner, &entries);
-        changed
+        self.shared.select(self.viewer, change).unwrap_or_default()
     }
 
     fn provider(&self, id: &str) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
-        self.shared.registry.get(id).ok_or_else(|| ManagementError::UnknownProvider(id.to_owned()))
+        self.shared.provider(id)
     }
 
     /// Whose session it is, by its id.
@@ -258,6 +254,24 @@ impl Shared {
         }
         self.look(&mut inner, &entries);
         inner
+    }
+
+    /// Changes what somebody who looks has chosen. `None`: they look no more.
+    fn select<T>(&self, viewer: ViewerId, change: impl FnOnce(&mut Selection) -> T) -> Option<T> {
+        let mut inner = self.current();
+        let changed = inner.viewers.selection(viewer).map(change);
+        let entries = self.registry.snapshot();
+        self.look(&mut inner, &entries);
+        changed
+    }
+
+    /// What those who look wish for and was not begun yet. Whoever takes it fulfils it.
+    fn wishes(&self) -> Vec<(ViewerId, Wish)> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).viewers.wishes()
+    }
+
+    fn provider(&self, id: &str) -> Result<Arc<dyn SessionsProvider>, ManagementError> {
+        self.registry.get(id).ok_or_else(|| ManagementError::UnknownProvider(id.to_owned()))
     }
 
     /// Takes in what providers told, and tells it on.

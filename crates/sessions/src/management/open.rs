@@ -49,14 +49,14 @@ impl Management {
         self.select(|selection| selection.open_new());
     }
 
-    /// Looks at the session that was last open, where it is listed and nothing else is looked at. `None` where not: its
-    /// provider may come later.
+    /// Looks at the session that was last open, whoever looked at it, where it is listed and nothing else is looked at. `None`
+    /// where not: its provider may come later. One that was put away is left there.
     pub fn restore(&self) -> Option<Session> {
         if self.active_session().is_some() {
             return None;
         }
         let last = self.shared.remembered(|remembered| remembered.last_session.clone())?;
-        let session = self.session_by_id(&last)?;
+        let session = self.session_by_id(&last).filter(|session| !session.is_archived())?;
         self.open(&session, None);
         Some(session)
     }

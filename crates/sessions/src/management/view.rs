@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::context::ContextKeys;
 use super::events::SessionsEvent;
-use crate::ids::{ProviderId, SessionId, Uri};
+use crate::ids::{ProviderId, SessionId, SessionTypeId, Uri};
 use crate::provider::Replaced;
 use crate::registry::Entry;
 use crate::session::{Chat, Interactivity, Session, SessionState};
@@ -47,6 +47,23 @@ impl ActiveSession {
 pub(super) struct Selection {
     active: Option<Active>,
     new_session: Option<Session>,
+    /// It stands until something else is looked at.
+    wish: Option<Pending>,
+}
+
+/// A new session like one that was put away while it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wish {
+    pub(super) folder: Uri,
+    pub(super) provider: ProviderId,
+    pub(super) session_type: SessionTypeId,
+}
+
+#[derive(Debug)]
+struct Pending {
+    wish: Wish,
+    /// Whether somebody fulfils it already.
+    is_begun: bool,
 }
 
 #[derive(Debug)]
@@ -70,6 +87,7 @@ impl Selection {
 
     /// Looks at a session, and at a chat of it. What is looked at already stays as it is, unless a chat is named.
     pub(super) fn open(&mut self, session: Session, chat: Option<Uri>) {
+        self.wish = None;
         match &mut self.active {
             Some(active) if active.session == session => {
                 if chat.is_some() {
@@ -86,7 +104,7 @@ impl Selection {
 
     /// Looks at the form for a new session, with the one that is being made.
     pub(super) fn open_new(&mut self) {
-        self.active = None;
+        (self.active, self.wish) = (None, None);
         if let Some(session) = self.new_session.clone() {
             self.open(session, None);
         }
@@ -109,11 +127,28 @@ impl Selection {
 
     /// Forgets the session that is being made.
     pub(super) fn unset_new(&mut self) -> Option<Session> {
+        self.wish = None;
         let before = self.new_session.take()?;
         if self.active().is_some_and(|active| active.id() == before.id()) {
             self.active = None;
         }
         Some(before)
+    }
+
+    /// What is wished for and was not begun. It counts as begun from now on.
+    pub(super) fn begin_wish(&mut self) -> Option<Wish> {
+        let pending = self.wish.as_mut().filter(|pending| !pending.is_begun)?;
+        pending.is_begun = true;
+        Some(pending.wish.clone())
+    }
+
+    /// Looks at the session that was wished for, while that is still so. Gives a session that is not needed: the one that was
+    /// being made before, else this one.
+    pub(super) fn fulfil(&mut self, wish: &Wish, draft: Session) -> Option<Session> {
+        match &self.wish {
+            Some(pending) if pending.wish == *wish => self.set_new(draft),
+            Some(_) | None => Some(draft),
+        }
     }
 
     /// A message is on its way. A session that was being made is one that was sent now.
@@ -122,6 +157,7 @@ impl Selection {
             self.new_session = None;
         }
         if let Some(active) = self.active.as_mut().filter(|active| active.session.id() == session) {
+            self.wish = None;
             active.before_send = Some(active.session.state().chats().map(|chat| chat.resource.clone()).collect());
         }
     }
@@ -219,16 +255,23 @@ impl Selection {
         View { active_session, new_session: self.new_session.clone(), active_provider_id, context }
     }
 
-    /// A session that is put away while it is looked at gives way to the form for a new one. One that was opened from
-    /// the archive stays.
+    /// A session that is put away while it is looked at gives way to the form for a new one, and a new one like it is wished
+    /// for. One that was opened from the archive stays.
     fn leave_archived(&mut self) {
         let Some(active) = &mut self.active else { return };
         let is_archived = active.session.is_archived();
         let put_away = is_archived && !active.was_archived;
         active.was_archived = is_archived;
-        if put_away {
-            self.open_new();
+        if !put_away {
+            return;
         }
+        let state = active.session.state();
+        let provider = active.session.provider_id().clone();
+        self.open_new();
+        self.wish = state.workspace.as_ref().map(|workspace| {
+            let (folder, session_type) = (workspace.uri.clone(), state.session_type.clone());
+            Pending { wish: Wish { folder, provider, session_type }, is_begun: false }
+        });
     }
 }
 

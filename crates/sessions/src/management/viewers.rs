@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::view::{Selection, View};
+use super::view::{Selection, View, Wish};
 use crate::ids::ProviderId;
 use crate::registry::Entry;
 use crate::session::SessionState;
@@ -50,6 +50,12 @@ impl Viewers {
 
     pub(super) fn selections(&mut self) -> impl Iterator<Item = &mut Selection> {
         self.all.values_mut().map(|viewer| &mut viewer.selection)
+    }
+
+    /// The wishes that were not begun yet. They count as begun from now on.
+    pub(super) fn wishes(&mut self) -> Vec<(ViewerId, Wish)> {
+        let wishes = self.all.iter_mut().filter_map(|(id, viewer)| Some((*id, viewer.selection.begin_wish()?)));
+        wishes.collect()
     }
 
     /// Makes every view what follows from its selection now. `true`: one of them is another than before.

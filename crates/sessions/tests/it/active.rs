@@ -5,7 +5,9 @@ use std::sync::Arc;
 use grove_sessions::management::{Management, ManagementError, NobodyToAsk};
 use grove_sessions::provider::{Announcer, SendOptions};
 use grove_sessions::session::Interactivity;
-use grove_sessions::{InMemory, Memory, MemoryError, ProviderId, Registry, Remember, Remembered, SessionSource, Uri};
+use grove_sessions::{
+    InMemory, Memory, MemoryError, ProviderId, Registry, Remember, Remembered, SessionSource, SessionsProvider, Uri,
+};
 use tokio::sync::Notify;
 
 use crate::provider::{TestProvider, manage};
@@ -179,6 +181,89 @@ fn an_active_session_that_goes_or_is_put_away_gives_way_to_the_form_for_a_new_on
     assert_eq!(management.active_session(), None);
 }
 
+/// A provider with two types, and a session of the second, which is looked at.
+fn second_type(gate_create: Option<Arc<Notify>>) -> (Arc<TestProvider>, Arc<SessionSource>) {
+    let provider = Arc::new(TestProvider { gate_create, ..TestProvider::new("a") });
+    provider.set_types(&["agent", "other"]);
+    let source = provider.make("1", "/work/site");
+    source.update(|state| state.session_type = "other".into());
+    provider.add_source(&source);
+    (provider, source)
+}
+
+#[tokio::test]
+async fn a_session_that_is_put_away_gives_way_to_a_new_one_like_it() {
+    let (provider, source) = second_type(None);
+    let first = Arc::new(TestProvider { order: -1, ..TestProvider::new("first") });
+    let (management, driver, _handles) = manage([first.clone(), provider.clone()]);
+    let driver = tokio::spawn(driver.run());
+    let earlier = management
+        .create_new_session(&first.id, &grove_sessions::session::Workspace::new("file:///work/app", "app"))
+        .await
+        .unwrap();
+    management.open_session(source.session().resource()).unwrap();
+    let mut new = management.observe(|view| view.new_session.clone());
+    assert_eq!(new.get(), Some(earlier));
+    source.update_main_chat(|chat| chat.is_archived = true);
+    let draft = new.changed().await.flatten().unwrap();
+    assert_eq!((draft.provider_id(), draft.session_type().as_str()), (&provider.id, "other"));
+    assert_eq!(draft.workspace().unwrap().uri.as_str(), "file:///work/site");
+    assert_eq!(management.active_session().unwrap().session(), &draft);
+    assert!(management.view().context.is_new_chat_session);
+    assert_eq!(management.sessions().len(), 1, "it is not listed");
+    while first.drafts() > 0 {
+        tokio::task::yield_now().await;
+    }
+    drop((new, management));
+    driver.await.unwrap();
+}
+
+#[tokio::test]
+async fn where_no_new_session_can_be_made_the_form_stays_empty() {
+    let (provider, source) = second_type(None);
+    let (management, driver, _handles) = manage([provider.clone()]);
+    let driver = tokio::spawn(driver.run());
+    management.open_session(source.session().resource()).unwrap();
+    let mut active = management.observe(|view| view.active_session.is_some());
+    provider.failing.store(true, std::sync::atomic::Ordering::Relaxed);
+    source.update_main_chat(|chat| chat.is_archived = true);
+    assert_eq!(active.changed().await, Some(false));
+    while provider.calls().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((management.active_session(), management.new_session()), (None, None));
+    // It is not tried again by itself.
+    provider.failing.store(false, std::sync::atomic::Ordering::Relaxed);
+    management.open_new_session_view();
+    tokio::task::yield_now().await;
+    assert_eq!((provider.calls(), management.new_session()), (vec![], None));
+    drop((active, management));
+    driver.await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_looks_elsewhere_before_the_new_session_is_there_is_left_alone() {
+    let gate = Arc::new(Notify::new());
+    let (provider, source) = second_type(Some(gate.clone()));
+    let other = provider.add("2").session();
+    let (management, driver, _handles) = manage([provider.clone()]);
+    let driver = tokio::spawn(driver.run());
+    management.open_session(source.session().resource()).unwrap();
+    source.update_main_chat(|chat| chat.is_archived = true);
+    while provider.drafts() == 0 {
+        tokio::task::yield_now().await;
+    }
+    management.open_session(other.resource()).unwrap();
+    gate.notify_one();
+    while provider.drafts() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(management.active_session().unwrap().session(), &other);
+    assert_eq!(management.new_session(), None);
+    drop(management);
+    driver.await.unwrap();
+}
+
 #[test]
 fn the_active_provider_is_the_kept_one_while_it_is_there_else_the_first() {
     let registry = Registry::new();
@@ -203,8 +288,8 @@ fn the_active_provider_is_the_kept_one_while_it_is_there_else_the_first() {
     assert_eq!(later.active_provider_id().unwrap().as_str(), "b", "it is kept");
 }
 
-#[test]
-fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
+#[tokio::test]
+async fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
     let provider = Arc::new(TestProvider::new("a"));
     let session = provider.add("1").session();
     let memory = Arc::new(InMemory::default());
@@ -222,6 +307,9 @@ fn the_session_that_was_last_open_is_opened_again_once_it_is_listed() {
     assert_eq!(management.active_session().unwrap().session(), &session);
     assert_eq!(management.restore(), None, "something is looked at");
 
+    let later = management.another_viewer();
+    provider.archive_session(session.id()).await.unwrap();
+    assert_eq!(later.restore(), None, "what was put away stays there");
     let kept = provider.make("kept", "/work/app");
     provider.replace(session.id(), &kept);
     management.view();

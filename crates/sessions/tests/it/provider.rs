@@ -37,6 +37,8 @@ pub(crate) struct TestProvider {
     pub(crate) gate: Option<Arc<Notify>>,
     /// Sends wait for it before anything else.
     pub(crate) gate_first: Option<Arc<Notify>>,
+    /// What making a new session waits for.
+    pub(crate) gate_create: Option<Arc<Notify>>,
     pub(crate) failing: AtomicBool,
     pub(crate) availability: Mutex<Availability>,
     pub(crate) announcer: Announcer,
@@ -81,6 +83,7 @@ impl TestProvider {
             requires_trust: false,
             gate: None,
             gate_first: None,
+            gate_create: None,
             failing: AtomicBool::new(false),
             availability: Mutex::new(Availability::Ready),
             announcer: Announcer::default(),
@@ -319,6 +322,9 @@ impl SessionsProvider for TestProvider {
         self.call("create", source.session().id())?;
         source.update_main_chat(|chat| chat.status = SessionStatus::Untitled);
         self.inner().drafts.push(source.clone());
+        if let Some(gate) = &self.gate_create {
+            gate.notified().await;
+        }
         Ok(source.session())
     }
 

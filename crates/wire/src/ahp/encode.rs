@@ -423,6 +423,8 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
             turns: turns.iter().map(|turn| project::turn(session, turn)).collect(),
             turns_next_cursor: turns.first().filter(|_| *older).map(|turn| turn.id.to_string()),
         }),
+        // A chat's own channel has no action for it: its session's says it, with the chat's row.
+        core::ChatEvent::ChatTitleChanged(_) => return None,
         // A chat begins with this: nobody has seen it before, and who is told of it is given all of it.
         core::ChatEvent::TurnsInherited { .. } => return None,
         // How an agent calls a conversation, and what else its log has, is between them and the host.

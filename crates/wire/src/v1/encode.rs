@@ -158,6 +158,8 @@ fn chat_change(session: &core::SessionId, event: &ChatEvent) -> Option<(SessionC
         | ChatEvent::DraftChanged(_)
         | ChatEvent::ChatReadChanged(_)
         | ChatEvent::ChatArchivedChanged(_)
+        // It is of a chat that version 1 does not see.
+        | ChatEvent::ChatTitleChanged(_)
         | ChatEvent::ActivityChanged(_)
         | ChatEvent::AgentSessionChanged(_)
         // Version 1 cannot say this: whoever speaks it begins anew.

@@ -50,6 +50,7 @@ methods! {
     Open => "open",
     OpenChat => "openChat",
     OpenNewSessionView => "openNewSessionView",
+    Restore => "restore",
     Create => "create",
     SetSessionType => "setSessionType",
     UnsetNewSession => "unsetNewSession",

@@ -1,4 +1,4 @@
-//! What can be done with a session's tree: `grove tree` and `grove label` here, going elsewhere, new sessions and
+//! What can be done with a session's tree: `grove tree`, `grove label` and `grove rename` here, going elsewhere, new sessions and
 //! summaries beside it.
 
 mod entry;
@@ -11,12 +11,12 @@ pub(crate) use going::goto;
 pub(crate) use sessions::{branch, fork, migrate};
 pub(crate) use summaries::{compact, merge};
 
-use grove_wire::x_grove::{LabelParams, TreeRow};
+use grove_wire::x_grove::{LabelParams, RenameParams, TreeRow};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Failure, errand, say};
-use crate::cli::{Common, LabelArgs, TreeArgs, TreeFilter};
+use crate::cli::{Common, LabelArgs, RenameArgs, TreeArgs, TreeFilter};
 use crate::connect::{Reach, id_of};
 use crate::show::style::harmless;
 use crate::show::tree::{lines, width};
@@ -58,6 +58,19 @@ pub(crate) fn label(common: &Common, args: &LabelArgs) -> Result<(), Failure> {
             Some(label) => Ok(say(format!("{id} is called {}", harmless(&label)))?),
             None => Ok(say(format!("{id} has no label"))?),
         }
+    })
+}
+
+pub(crate) fn rename(common: &Common, args: &RenameArgs) -> Result<(), Failure> {
+    let reach = Reach::new(common, &args.of.connect)?;
+    errand()?.block_on(async {
+        let tree = Tree::find(&reach, &args.session, &args.of).await?;
+        tree.rename(&RenameParams { title: args.title.clone() }).await?;
+        if args.json {
+            return Ok(say(json!({"session": tree.session(), "chat": tree.chat(), "title": args.title}))?);
+        }
+        let what = tree.chat().unwrap_or_else(|| id_of(tree.session()));
+        Ok(say(format!("{} is called {}", harmless(what), harmless(&args.title)))?)
     })
 }
 

@@ -105,9 +105,9 @@ impl SessionTask {
         }
     }
 
-    /// Notes who gave the session its name.
+    /// Notes who gave the session its name. What the host does by itself, a person has asked it for.
     pub(in crate::session) fn named_by(&mut self, who: &Who) {
-        self.kept.named_by_person = Some(matches!(who, Who::Client(_)));
+        self.kept.named_by_person = Some(*who != Who::Agent);
     }
 
     /// Notes that a session was made of this one.

@@ -9,9 +9,11 @@ use grove_client::{Ahp, Client, Outcome, RequestError};
 use grove_core::Timestamp;
 use grove_wire::ahp::{
     Action, ChatAction, ChatIsReadChanged, ChatPendingMessageSet, CreateChatParams, Object, PendingMessageKind,
-    SessionAction, SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged, SessionTitleChanged,
-    error_code,
+    SessionAction, SessionChatSummary, SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged,
+    SessionTitleChanged, error_code,
 };
+use grove_wire::x_grove::{Method, RenameResult};
+use serde_json::json;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
@@ -130,8 +132,7 @@ impl SessionsProvider for HostProvider {
             return Err(ProviderError::UnknownChat { session: session.clone(), chat: chat.clone() });
         }
         if state.main_chat.resource != *chat {
-            // The protocol has a title for sessions to be given, and none for chats.
-            return Err(self.unsupported("rename a chat other than the main one"));
+            return self.rename_other(on_host, chat, title).await;
         }
         if row.summary.is_some_and(|summary| summary.title == title) {
             return Ok(());
@@ -226,7 +227,7 @@ impl SessionsProvider for HostProvider {
                     }
                     Err(error) => return Err(request_error(&self.shared, error)),
                 }
-                self.seen(&client, on_host, |chats| !chats.contains(&channel.as_str())).await;
+                self.seen(&client, on_host, |chats| chats.iter().all(|chat| chat.resource != channel)).await;
                 Ok(true)
             }
         }
@@ -267,7 +268,7 @@ impl SessionsProvider for HostProvider {
             ..CreateChatParams::default()
         };
         client.request(create).await.map_err(|error| request_error(&self.shared, error))?;
-        self.seen(&client, on_host, |chats| chats.contains(&chat.as_str())).await;
+        self.seen(&client, on_host, |chats| chats.iter().any(|known| known.resource == chat)).await;
         Ok(row.session)
     }
 
@@ -312,6 +313,22 @@ impl HostProvider {
         self.shared.with_draft(session, |_| ()).is_some()
     }
 
+    /// Renames a chat other than the main one. The protocol has a title for sessions to be given, and none for chats: hosts
+    /// that are Grove have a request of their own.
+    async fn rename_other(&self, on_host: &str, chat: &Uri, title: &str) -> Result<(), ProviderError> {
+        let client = self.shared.client()?;
+        if !client.offers(Method::Rename) {
+            return Err(self.unsupported("rename a chat other than the main one: its host does not know how"));
+        }
+        let channel = self.shared.host.on_host(chat).unwrap_or_default();
+        let params = json!({"channel": channel, "title": title});
+        let renamed = client.request_raw::<RenameResult>(Method::Rename.as_str(), &params).await;
+        let RenameResult {} = renamed.map_err(|error| request_error(&self.shared, error))?;
+        self.seen(&client, on_host, |chats| chats.iter().any(|chat| chat.resource == channel && chat.title == title))
+            .await;
+        Ok(())
+    }
+
     async fn set_archived(&self, session: &SessionId, is_archived: bool) -> Result<(), ProviderError> {
         let (on_host, row) = self.row(session)?;
         if row.session.is_archived() == is_archived {
@@ -345,12 +362,9 @@ impl HostProvider {
     }
 
     /// Waits until the list shows the chats of a session as they should be, and shows them so.
-    async fn seen(&self, client: &Client<Ahp>, on_host: &str, done: impl Fn(&[&str]) -> bool) {
+    async fn seen(&self, client: &Client<Ahp>, on_host: &str, done: impl Fn(&[SessionChatSummary]) -> bool) {
         let mut sessions = client.sessions();
-        let seen = sessions.until(|list| {
-            let chats: Vec<&str> = list.get(on_host)?.chats.iter().flatten().map(|chat| &*chat.resource).collect();
-            done(&chats).then_some(())
-        });
+        let seen = sessions.until(|list| done(list.get(on_host)?.chats.as_deref().unwrap_or_default()).then_some(()));
         if timeout(SEEN, seen).await.is_err() {
             tracing::debug!(session = on_host, "a host's list does not show what was done");
         }

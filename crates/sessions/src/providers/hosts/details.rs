@@ -1,16 +1,17 @@
 //! What only a session's own channels tell: the running tool, the last turn's end, changed files, model, mode, loading.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use grove_core::Timestamp;
 use grove_wire::ahp::{
-    ChangesetState, ChatState as HostChat, FileEdit, ResponsePart, SessionLifecycle, SessionState as HostSession,
-    ToolCallState, ToolResultContent, Turn, time,
+    ChangesetState, ChatState as HostChat, ChatSummary, FileEdit, ResponsePart, SessionChatSummary, SessionLifecycle,
+    SessionState as HostSession, ToolCallState, ToolResultContent, Turn, time,
 };
 use indexmap::IndexMap;
 
 use crate::ids::{Markdown, Uri};
-use crate::session::{FileChange, FileOperation, Mode};
+use crate::session::{FileChange, FileOperation, Mode, StatusBits};
 
 /// How many changed files are told of a chat. Further ones are left out.
 const MAX_CHANGES: usize = 1_000;
@@ -24,16 +25,23 @@ pub(super) struct Details {
     pub(super) model: Option<Arc<str>>,
     /// Whether the model is a setting of the session.
     pub(super) model_is_setting: bool,
-    /// When each chat last changed, by the host's URI.
-    pub(super) chats: Vec<(String, Timestamp)>,
+    /// The main chat, as the session's own state has it.
+    pub(super) main: Option<String>,
+    /// Its chats, the main one among them, as the session's own state has them. How they are is in `chats`.
+    pub(super) told: Vec<SessionChatSummary>,
+    /// What is known of each chat, by the host's URI.
+    pub(super) chats: HashMap<String, ChatDetails>,
     /// The branch that it works on, where its host says so when it is asked.
     pub(super) branch: Option<String>,
-    pub(super) main: MainChat,
 }
 
-/// What the channel of the main chat told.
+/// What is known of a chat, the main one or another. What nobody told is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct MainChat {
+pub(super) struct ChatDetails {
+    /// What it is doing: by its own channel, else by the session's state. Absent when nobody listens any more.
+    pub(super) status: Option<StatusBits>,
+    /// When it last changed, as the session's state says.
+    pub(super) updated_at: Option<Timestamp>,
     pub(super) description: Option<Markdown>,
     pub(super) last_turn_end: Option<Timestamp>,
     pub(super) changes: Arc<[FileChange]>,
@@ -41,41 +49,73 @@ pub(super) struct MainChat {
 }
 
 impl Details {
-    /// `changeset` is the session's, where it has one: it knows more than calls told.
+    /// `chats` is what the channels of chats told. `changeset` is the session's, where it has one: it knows more of what was
+    /// changed than the main chat's calls told.
     pub(super) fn of(
         session: &HostSession,
-        main: MainChat,
+        mut chats: HashMap<String, ChatDetails>,
         changeset: Option<&ChangesetState>,
         branch: Option<String>,
     ) -> Self {
         let config = session.config.as_ref();
         let value = |key: &str| Some(config?.values.get(key)?.as_str()?.into());
-        let time =
-            |chat: &grove_wire::ahp::ChatSummary| Some((chat.resource.clone(), time::parse(&chat.modified_at).ok()?));
+        for chat in &session.chats {
+            let details = chats.entry(chat.resource.clone()).or_default();
+            details.updated_at = time::parse(&chat.modified_at).ok();
+            details.status.get_or_insert_with(|| StatusBits::from_bits(chat.status));
+        }
+        if let (Some(changeset), Some(main)) = (changeset, &session.default_chat) {
+            let edits = changeset.files.iter().map(|file| &file.edit);
+            chats.entry(main.clone()).or_default().changes = changes(edits);
+        }
         Self {
             loading: session.lifecycle == SessionLifecycle::Creating,
             mode: value("mode").map(|id| Mode { id, kind: "agent".into() }),
             model: value("model"),
             model_is_setting: config.is_some_and(|config| config.schema.properties.contains_key("model")),
-            chats: session.chats.iter().filter_map(time).collect(),
+            main: session.default_chat.clone(),
+            told: session.chats.iter().map(listed).collect(),
+            chats,
             branch,
-            main: match changeset {
-                Some(changeset) => {
-                    let edits = changeset.files.iter().map(|file| &file.edit);
-                    MainChat { changes: changes(edits), ..main }
-                }
-                None => main,
-            },
         }
+    }
+
+    /// What is known of a chat.
+    pub(super) fn chat(&self, resource: &str) -> Option<&ChatDetails> {
+        self.chats.get(resource)
+    }
+
+    /// What the session's state says of a chat.
+    pub(super) fn told(&self, resource: &str) -> Option<&SessionChatSummary> {
+        self.told.iter().find(|chat| chat.resource == resource)
+    }
+
+    /// Whether something of it is true only while somebody listens.
+    pub(super) fn is_live(&self) -> bool {
+        self.loading || self.chats.values().any(|chat| chat.status.is_some() || chat.description.is_some())
     }
 
     /// Without what is true only while somebody listens.
     pub(super) fn settle(&mut self) {
-        (self.loading, self.main.description) = (false, None);
+        self.loading = false;
+        self.chats.values_mut().for_each(|chat| (chat.status, chat.description) = (None, None));
     }
 }
 
-impl MainChat {
+/// A chat of a session's state as a list tells of it.
+fn listed(chat: &ChatSummary) -> SessionChatSummary {
+    SessionChatSummary {
+        resource: chat.resource.clone(),
+        title: chat.title.clone(),
+        origin: chat.origin.clone(),
+        interactivity: chat.interactivity,
+        status: None,
+        changes: chat.changes.clone(),
+    }
+}
+
+impl ChatDetails {
+    /// What a chat's own channel tells.
     pub(super) fn of(chat: &HostChat) -> Self {
         let said = chat.active_turn.iter().map(|turn| &turn.message);
         let said = said.chain(chat.turns.iter().rev().map(|turn| &turn.message));
@@ -83,10 +123,12 @@ impl MainChat {
         let running = chat.active_turn.as_ref().map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
         let parts = chat.turns.iter().flat_map(|turn| &turn.response_parts).chain(running);
         Self {
+            status: Some(StatusBits::from_bits(chat.status)),
             description: running.iter().rev().find_map(description),
             last_turn_end: chat.turns.last().and_then(end),
             changes: changes(parts.flat_map(edits)),
             model: model.map(|model| model.id.as_str().into()),
+            updated_at: None,
         }
     }
 }
@@ -209,16 +251,16 @@ mod tests {
             json!({"activeTurn": {"id": "t", "startedAt": "2026-01-01T00:00:00.000Z",
                 "message": {"text": "", "origin": {"kind": "user"}, "model": {"id": "m1"}}, "responseParts": parts}})
         };
-        let said = MainChat::of(&chat(turn(json!([
+        let said = ChatDetails::of(&chat(turn(json!([
             call("running", "Building", json!([])),
             call("completed", "Read a file", json!([])),
             {"kind": "markdown", "id": "p", "content": "x"},
         ]))));
         assert_eq!(said.description, Some("Building".into()));
         assert_eq!(said.model.as_deref(), Some("m1"));
-        let unnamed = MainChat::of(&chat(turn(json!([call("running", "", json!([]))]))));
+        let unnamed = ChatDetails::of(&chat(turn(json!([call("running", "", json!([]))]))));
         assert_eq!(unnamed.description, Some("Tool".into()));
-        let done = MainChat::of(&chat(turn(json!([call("completed", "Read a file", json!([]))]))));
+        let done = ChatDetails::of(&chat(turn(json!([call("completed", "Read a file", json!([]))]))));
         assert_eq!(done.description, None);
     }
 
@@ -226,7 +268,7 @@ mod tests {
     fn a_turn_ends_when_it_began_and_what_it_took() {
         let turn = json!({"id": "t", "startedAt": "1970-01-01T00:00:01.000Z", "duration": 500, "state": "complete",
             "message": {"text": "", "origin": {"kind": "user"}}, "responseParts": []});
-        let said = MainChat::of(&chat(json!({"turns": [turn]})));
+        let said = ChatDetails::of(&chat(json!({"turns": [turn]})));
         assert_eq!(said.last_turn_end, Some(Timestamp(1_500)));
     }
 
@@ -242,7 +284,7 @@ mod tests {
         ]);
         let turn = json!({"id": "t", "state": "complete", "message": {"text": "", "origin": {"kind": "user"}},
             "responseParts": [call("completed", "", edits)]});
-        let said = MainChat::of(&chat(json!({"turns": [turn]})));
+        let said = ChatDetails::of(&chat(json!({"turns": [turn]})));
         let told: Vec<_> = said.changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions)).collect();
         let expected = [
             ("f:///new", FileOperation::Created, 5),
@@ -260,9 +302,10 @@ mod tests {
             "chats": [{"resource": "c", "title": "", "status": 1, "modifiedAt": "1970-01-01T00:00:00.007Z"}],
             "config": {"schema": {"type": "object", "properties": {"model": {"type": "string", "title": "M"}}},
                 "values": {"mode": "plan", "model": "m2"}}});
-        let details = Details::of(&serde_json::from_value(session).unwrap(), MainChat::default(), None, None);
+        let details = Details::of(&serde_json::from_value(session).unwrap(), HashMap::new(), None, None);
         assert!(details.loading && details.model_is_setting);
-        assert_eq!(details.mode.map(|mode| mode.id), Some("plan".into()));
-        assert_eq!((details.model.as_deref(), details.chats), (Some("m2"), vec![("c".to_owned(), Timestamp(7))]));
+        assert_eq!(details.mode.as_ref().map(|mode| &*mode.id), Some("plan"));
+        let updated_at = details.chat("c").and_then(|chat| chat.updated_at);
+        assert_eq!((details.model.as_deref(), updated_at), (Some("m2"), Some(Timestamp(7))));
     }
 }

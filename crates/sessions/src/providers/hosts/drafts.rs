@@ -12,9 +12,10 @@ use grove_wire::ahp::{
 };
 use tokio::time::timeout;
 
+use super::details::ChatDetails;
 use super::message::message;
 use super::state::{agent_icon, capabilities, path_of};
-use super::table::{Draft, Shared};
+use super::table::{Draft, MainChat, Shared};
 use super::waits::new_name;
 use crate::ids::{SessionId, SessionTypeId};
 use crate::metadata::Metadata;
@@ -159,9 +160,9 @@ pub(super) async fn send_first(
         () = disconnected(&client) => Err(Unsent::Unknown(shared.not_reached())),
     };
     match begun {
-        Ok(host_session) => {
+        Ok((host_session, main)) => {
             let summary = summary(&on_host, &draft, host_session);
-            let committed = shared.commit(id, summary).ok_or_else(|| shared.not_reached())?;
+            let committed = shared.commit(id, summary, main).ok_or_else(|| shared.not_reached())?;
             sending.is_committed = true;
             Ok(committed)
         }
@@ -190,7 +191,7 @@ async fn begin(
     create: CreateSessionParams,
     message: Message,
     commit: Duration,
-) -> Result<HostSession, Unsent> {
+) -> Result<(HostSession, MainChat), Unsent> {
     let on_host = create.channel.clone();
     client.request(create).await.map_err(|error| match error {
         RequestError::TimedOut { .. } | RequestError::Lost { .. } => Unsent::Unknown(request_error(shared, error)),
@@ -219,7 +220,10 @@ async fn begin(
     let chat = client.subscribe(&chat).await.map_err(made)?;
     let started = chat.dispatch(start(message)).map_err(|error| Unsent::Made(dispatch_error(shared, error)))?;
     match started.await {
-        Outcome::Confirmed(_) => Ok(state),
+        Outcome::Confirmed(_) => {
+            let details = chat.read(|state| state.chat().map(ChatDetails::of)).unwrap_or_default();
+            Ok((state, MainChat { on_host: chat.resource().to_owned(), details }))
+        }
         Outcome::Rejected(why) => Err(Unsent::Made(ProviderError::Refused(why))),
         Outcome::Lost => Err(Unsent::Unknown(shared.not_reached())),
     }

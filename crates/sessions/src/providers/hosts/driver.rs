@@ -52,7 +52,7 @@ impl HostDriver {
             tokio::select! {
                 changed = endpoint.changed() => match changed {
                     Ok(()) => {
-                        shared.settle();
+                        shared.settle_others(&[]);
                         shared.away(Availability::Connecting);
                     }
                     Err(_) => break,
@@ -74,7 +74,7 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
             Ok(client) => {
                 let began = Instant::now();
                 let why = serve(shared, &client, options).await;
-                shared.settle();
+                shared.settle_others(&[]);
                 if began.elapsed() >= options.reconnect.steady {
                     waits.reset();
                 }
@@ -146,6 +146,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             root.read(|state| shared.set_agents(agents(state)));
             let wanted = wanted(shared, &opened.borrow_and_update());
             followed.retain(|on_host, _| wanted.contains(on_host));
+            shared.settle_others(&wanted);
             for on_host in wanted {
                 followed.entry(on_host).or_insert_with_key(|on_host| {
                     let (stop, stopped) = oneshot::channel();

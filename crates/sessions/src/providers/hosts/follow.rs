@@ -1,8 +1,11 @@
-//! Listening to the channels of one session, for as long as it runs or somebody has it open.
+//! Listening to the channels of one session and of its chats, for as long as it runs or somebody has it open.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{join_all, select_all};
 use grove_client::dialect::ahp::State;
 use grove_client::{Ahp, Client, Closed, RequestError, Subscription};
 use grove_wire::ahp::SessionState;
@@ -12,13 +15,15 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::details::{Details, MainChat, changeset};
+use super::details::{ChatDetails, Details, changeset};
 use super::table::Shared;
 
 /// How often what is heard is shown, at most. Text may come a thousand times a second.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a session that does not run any more may take to say how its turn ended.
+/// How long a session that does not run any more may take to say how its turns ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How many chats beside the main one are listened to: the newest. Of further ones only the session's own state tells.
+const MAX_CHATS: usize = 32;
 
 /// Shows what the channels of a session tell until it is stopped. Then the last of it is shown once more.
 pub(super) async fn follow(
@@ -28,30 +33,34 @@ pub(super) async fn follow(
     mut stopped: oneshot::Receiver<()>,
 ) {
     let listening = tokio::select! {
-        _ = &mut stopped => return,
+        _ = &mut stopped => None,
         listening = listen(&client, &on_host) => listening,
     };
-    // It is gone, or the connection is.
-    let Some(mut channels) = listening else { return };
+    // It is gone, or the connection is. What was believed of it until somebody listens is not known any more.
+    let Some(mut channels) = listening else { return shared.set_details(&on_host, Details::settle) };
     loop {
         channels.show(&shared, &on_host);
+        let heard = async {
+            sleep(PAUSE).await;
+            channels.changed().await?;
+            channels.keep_up(&client).await;
+            Ok::<(), Closed>(())
+        };
         tokio::select! {
             _ = &mut stopped => break,
-            changed = channels.changed() => if changed.is_err() {
+            heard = heard => if heard.is_err() {
                 return;
             },
         }
     }
-    let ended = channels.chat.until(|state| state.chat()?.active_turn.is_none().then_some(()));
-    timeout(LAST_WORDS, ended).await.ok();
+    timeout(LAST_WORDS, channels.at_rest()).await.ok();
     channels.show(&shared, &on_host);
     shared.set_details(&on_host, Details::settle);
 }
 
 async fn listen(client: &Client<Ahp>, on_host: &str) -> Option<Channels> {
     let mut session = client.subscribe(on_host).await.ok()?;
-    let main = session.until(|state| state.session()?.default_chat.clone()).await.ok()?;
-    let chat = client.subscribe(&main).await.ok()?;
+    session.until(|state| state.session()?.default_chat.clone()).await.ok()?;
     let changeset = match session.read(|state| changeset(state.session()?)) {
         Some(changeset) => client.subscribe(&changeset).await.ok(),
         None => None,
@@ -60,7 +69,9 @@ async fn listen(client: &Client<Ahp>, on_host: &str) -> Option<Channels> {
         true => manifest(client, on_host).await.ok().and_then(|manifest| manifest.branch),
         false => None,
     };
-    Some(Channels { session, chat, changeset, branch })
+    let mut channels = Channels { session, chats: HashMap::new(), changeset, branch };
+    channels.keep_up(client).await;
+    Some(channels)
 }
 
 /// Whether a host can be asked for them.
@@ -76,33 +87,46 @@ pub(super) async fn manifest(client: &Client<Ahp>, on_host: &str) -> Result<Mani
 /// The channels of a session.
 struct Channels {
     session: Subscription<Ahp>,
-    /// The main chat's.
-    chat: Subscription<Ahp>,
+    /// By their URIs. `None`: the host does not let it be listened to.
+    chats: HashMap<String, Option<Subscription<Ahp>>>,
     changeset: Option<Subscription<Ahp>>,
     branch: Option<String>,
 }
 
 impl Channels {
-    /// Waits until something has changed, and a moment longer: there may be more.
+    /// Waits until something has changed since it was last waited for.
     async fn changed(&mut self) -> Result<(), Closed> {
-        let Self { session, chat, changeset, .. } = self;
-        let changeset = async {
-            match changeset {
-                Some(changeset) => changeset.changed().await,
-                None => std::future::pending().await,
+        let Self { session, chats, changeset, .. } = self;
+        let all = std::iter::once(session).chain(chats.values_mut().flatten()).chain(changeset);
+        select_all(all.map(|channel| Box::pin(channel.changed()))).await.0
+    }
+
+    /// Listens to the chats that there are now, and to those no more that went.
+    async fn keep_up(&mut self, client: &Client<Ahp>) {
+        let wanted = self.session.read(|state| state.session().map(followed)).unwrap_or_default();
+        self.chats.retain(|chat, _| wanted.contains(chat));
+        for chat in wanted {
+            if let Entry::Vacant(place) = self.chats.entry(chat) {
+                let listened = client.subscribe(place.key()).await.ok();
+                place.insert(listened);
             }
-        };
-        let changed = tokio::select! {
-            changed = session.changed() => changed,
-            changed = chat.changed() => changed,
-            changed = changeset => changed,
-        };
-        sleep(PAUSE).await;
-        changed
+        }
+    }
+
+    /// Waits until no turn runs in any chat that is listened to.
+    async fn at_rest(&mut self) {
+        let chats = self.chats.values_mut().flatten();
+        let rests = chats.map(|chat| chat.until(|state| state.chat()?.active_turn.is_none().then_some(())));
+        join_all(rests).await;
     }
 
     fn show(&self, shared: &Shared, on_host: &str) {
-        let main = self.chat.read(|state| state.chat().map(MainChat::of)).unwrap_or_default();
+        let listened = self.chats.iter().filter_map(|(name, chat)| Some((name, chat.as_ref()?)));
+        let told = listened.filter_map(|(name, chat)| {
+            let said = chat.read(|state| state.chat().map(ChatDetails::of))?;
+            Some((name.clone(), said))
+        });
+        let chats = told.collect();
         let changeset = self.changeset.as_ref().and_then(|changeset| {
             changeset.read(|state| match state {
                 State::Changeset(changeset) => Some(changeset.clone()),
@@ -110,9 +134,34 @@ impl Channels {
             })
         });
         let branch = self.branch.clone();
-        let details = |session: &SessionState| Details::of(session, main, changeset.as_deref(), branch);
+        let details = |session: &SessionState| Details::of(session, chats, changeset.as_deref(), branch);
         if let Some(details) = self.session.read(|state| state.session().map(details)) {
             shared.set_details(on_host, |known| *known = details);
         }
+    }
+}
+
+/// The chats of a session that are listened to: the main one, and the newest of the others.
+fn followed(session: &SessionState) -> Vec<String> {
+    let main = session.default_chat.iter().cloned();
+    let others = session.chats.iter().rev().map(|chat| &chat.resource);
+    let others = others.filter(|chat| Some(*chat) != session.default_chat.as_ref()).take(MAX_CHATS);
+    main.chain(others.cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_main_chat_and_the_newest_others_are_listened_to() {
+        let chats: Vec<_> = (0..MAX_CHATS + 3)
+            .map(|n| json!({"resource": format!("c{n}"), "title": "", "status": 1, "modifiedAt": ""}))
+            .collect();
+        let session = json!({"provider": "p", "title": "", "status": 1, "lifecycle": "ready", "activeClients": [],
+            "defaultChat": "c0", "chats": chats});
+        let followed = followed(&serde_json::from_value(session).unwrap());
+        assert_eq!((followed.len(), followed[0].as_str()), (MAX_CHATS + 1, "c0"));
+        assert_eq!((followed[1].as_str(), followed[MAX_CHATS].as_str()), ("c34", "c3"));
     }
 }

@@ -4,10 +4,10 @@
 //! # Where what is shown comes from
 //!
 //! The host's *list* alone feeds the rows: it is fetched once for each connection and kept by what the host tells, so ten
-//! thousand sessions cost one list and no subscription. What only a session's own channels tell (the running tool, the last
-//! turn's end, changed files, model, mode, loading: `details.rs`) is listened to for the eight newest sessions that run, and
-//! for those that somebody has [opened](HostProvider::open). When nobody listens any more, the last of it stays. `docs/providers.md`
-//! has a row for each property.
+//! thousand sessions cost one list and no subscription. What only the channels of a session and of its chats tell (the running
+//! tool, the last turn's end, changed files, model, mode, loading: `details.rs`) is listened to for the eight newest sessions
+//! that run, and for those that somebody has [opened](HostProvider::open). When nobody listens any more, the last of it stays.
+//! `docs/providers.md` has a row for each property.
 //!
 //! # When the host is away
 //!

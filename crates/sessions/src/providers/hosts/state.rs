@@ -171,9 +171,10 @@ fn metadata(known: &Known<'_>) -> Metadata {
 /// The chats, of which the first is the main one.
 fn chats(known: &Known<'_>) -> Vec<ChatState> {
     let row = known.row;
-    let told = row.chats.as_deref().unwrap_or_default();
-    let main = row.default_chat.as_deref().or(told.first().map(|chat| chat.resource.as_str()));
-    let main = main.unwrap_or(&row.resource);
+    // A list need not say which chats there are. Then it is the session's own state, once it was looked at.
+    let told = row.chats.as_deref().unwrap_or(&known.details.told);
+    let main = row.default_chat.as_deref().or(known.details.main.as_deref());
+    let main = main.or(told.first().map(|chat| chat.resource.as_str())).unwrap_or(&row.resource);
     let of_main = told.iter().find(|chat| chat.resource == main);
     let others = || told.iter().filter(|chat| chat.resource != main);
     let mut all = vec![main_chat(known, main, of_main, others())];
@@ -181,65 +182,48 @@ fn chats(known: &Known<'_>) -> Vec<ChatState> {
     all
 }
 
+/// What the main chat says and what only it has: the row of a session says more of it than of the others.
 fn main_chat<'a>(
     known: &Known<'_>,
     resource: &str,
     told: Option<&SessionChatSummary>,
     others: impl Iterator<Item = &'a SessionChatSummary>,
 ) -> ChatState {
-    let (row, details) = (known.row, known.details);
+    let row = known.row;
     let before = known.before.map(|before| &*before.main_chat);
     let whole = bits(row);
-    let own = told.and_then(|chat| chat.status).map(StatusBits::from_bits);
+    let live = known.details.chat(resource).and_then(|chat| chat.status);
+    let own = live.or_else(|| told.and_then(|chat| status_bits(known, chat)));
     let mut said_by: Vec<SessionStatus> = own.iter().map(|own| own.status).collect();
-    said_by.extend(others.filter_map(|chat| chat.status).map(|bits| StatusBits::from_bits(bits).status));
+    said_by.extend(others.filter_map(|chat| status_bits(known, chat)).map(|bits| bits.status));
     // What the session says and none of its chats does is the main chat's: some hosts say nothing of chats, and of one that
-    // is not loaded it is the session that knows.
+    // is not loaded it is the session that knows. A chat that is listened to knows it best.
     let status = match own {
-        Some(own) if said_by.contains(&whole.status) => own.status,
+        Some(own) if live.is_some() || said_by.contains(&whole.status) => own.status,
         Some(_) | None => whole.status,
     };
-    let is_running = is_running(status);
-    let updated_at = at(&row.modified_at);
-    let stopped = before.is_some_and(is_running_state) && !is_running;
-    let last_turn_end = details
-        .main
-        .last_turn_end
-        .max(before.and_then(|before| before.last_turn_end))
-        .max(stopped.then_some(updated_at));
-    let title = [row.title.as_str(), before.map_or("", |before| &*before.title), told.map_or("", |chat| &chat.title)];
-    let title = title.into_iter().find(|title| !title.is_empty()).unwrap_or(UNTITLED);
     let activity = row.activity.as_deref().filter(|activity| !activity.is_empty()).map(Markdown::from);
-    let model =
-        known.chosen_model.map(Arc::from).or_else(|| details.main.model.clone()).or_else(|| details.model.clone());
-    let changes = if details.main.changes.is_empty() {
-        before.map(|before| before.changes.clone()).unwrap_or_default()
-    } else {
-        details.main.changes.clone()
-    };
-    ChatState {
-        title: title.into(),
-        updated_at,
+    let title = [row.title.as_str(), before.map_or("", |before| &*before.title), title(known, told)];
+    let chat = ChatState {
+        title: title.into_iter().find(|title| !title.is_empty()).unwrap_or(UNTITLED).into(),
+        updated_at: at(&row.modified_at),
         status,
-        changes,
-        model_id: model.or_else(|| before.and_then(|before| before.model_id.clone())),
-        mode: details.mode.clone().or_else(|| before.and_then(|before| before.mode.clone())),
-        loading: details.loading,
+        loading: known.details.loading,
         is_archived: whole.is_archived,
         is_read: whole.is_read && own.is_none_or(|own| own.is_read),
-        description: details.main.description.clone().or(activity).filter(|_| is_running),
-        last_turn_end,
+        description: activity,
         interactivity: interactivity(told),
         ..ChatState::untitled(known.host.here(resource), at(&row.created_at))
-    }
+    };
+    with_details(known, resource, before, chat)
 }
 
 fn other_chat(known: &Known<'_>, told: &SessionChatSummary) -> ChatState {
     let row = known.row;
     let resource = known.host.here(&told.resource);
-    let before = known.before.and_then(|before| before.chat(&resource));
-    let own = told.status.map_or_else(|| bits(row), StatusBits::from_bits);
-    let known_at = known.details.chats.iter().find(|(chat, _)| *chat == told.resource).map(|(_, at)| *at);
+    let before = known.before.and_then(|before| before.chat(&resource)).map(|before| &**before);
+    let own = status_bits(known, told).unwrap_or_else(|| bits(row));
+    let known_at = known.details.chat(&told.resource).and_then(|chat| chat.updated_at);
     let updated_at = known_at.unwrap_or_else(|| at(&row.modified_at));
     // The list does not say when a chat was made. One that comes while the session is shown is made then.
     let created_at = match (before, known.before) {
@@ -247,17 +231,55 @@ fn other_chat(known: &Known<'_>, told: &SessionChatSummary) -> ChatState {
         (None, Some(_)) => updated_at,
         (None, None) => at(&row.created_at),
     };
-    let stopped = before.is_some_and(|before| is_running_state(before)) && !is_running(own.status);
-    ChatState {
-        title: if told.title.is_empty() { UNTITLED.into() } else { told.title.as_str().into() },
+    let title = Some(title(known, Some(told))).filter(|title| !title.is_empty());
+    let chat = ChatState {
+        title: title.unwrap_or(UNTITLED).into(),
         updated_at,
         status: own.status,
         is_archived: own.is_archived,
         is_read: own.is_read,
-        last_turn_end: before.and_then(|before| before.last_turn_end).max(stopped.then_some(updated_at)),
         interactivity: interactivity(Some(told)),
         ..ChatState::untitled(resource, created_at)
+    };
+    with_details(known, &told.resource, before, chat)
+}
+
+/// A chat with what its own channel told, the main one or another. What was known stays where nothing newer is.
+fn with_details(known: &Known<'_>, on_host: &str, before: Option<&ChatState>, chat: ChatState) -> ChatState {
+    let details = known.details.chat(on_host);
+    let is_running = is_running(chat.status);
+    let stopped = before.is_some_and(is_running_state) && !is_running;
+    let model = known.chosen_model.map(Arc::from).or_else(|| details?.model.clone());
+    let model = model.or_else(|| known.details.model.clone()).or_else(|| before?.model_id.clone());
+    let changes = details.map(|details| &details.changes).filter(|changes| !changes.is_empty());
+    let changes = changes.or(before.map(|before| &before.changes)).cloned();
+    ChatState {
+        changes: changes.unwrap_or_default(),
+        model_id: model,
+        mode: known.details.mode.clone().or_else(|| before?.mode.clone()),
+        description: details
+            .and_then(|details| details.description.clone())
+            .or(chat.description)
+            .filter(|_| is_running),
+        last_turn_end: details
+            .and_then(|details| details.last_turn_end)
+            .max(before.and_then(|before| before.last_turn_end))
+            .max(stopped.then_some(chat.updated_at)),
+        ..chat
     }
+}
+
+/// How a chat is: by what is listened to, else by the list.
+fn status_bits(known: &Known<'_>, told: &SessionChatSummary) -> Option<StatusBits> {
+    let live = known.details.chat(&told.resource).and_then(|chat| chat.status);
+    live.or_else(|| told.status.map(StatusBits::from_bits))
+}
+
+/// What a chat is called, by the list or else by the session's own state. Empty where neither says so.
+fn title<'a>(known: &Known<'a>, told: Option<&'a SessionChatSummary>) -> &'a str {
+    let Some(told) = told else { return "" };
+    let in_session = || known.details.told(&told.resource).map(|chat| chat.title.as_str());
+    Some(told.title.as_str()).filter(|title| !title.is_empty()).or_else(in_session).unwrap_or_default()
 }
 
 fn interactivity(chat: Option<&SessionChatSummary>) -> Interactivity {

@@ -12,7 +12,7 @@ use grove_wire::ahp::{AgentInfo, SessionSummary};
 use indexmap::IndexMap;
 
 use super::cache::{KeepSeen, SeenList};
-use super::details::Details;
+use super::details::{ChatDetails, Details};
 use super::drafts::now;
 use super::identity::HostIdentity;
 use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state};
@@ -85,6 +85,13 @@ struct Sending {
     before: SessionState,
     /// What the host calls the one that it becomes.
     on_host: String,
+}
+
+/// The main chat of a session that was sent.
+#[derive(Debug)]
+pub(super) struct MainChat {
+    pub(super) on_host: String,
+    pub(super) details: ChatDetails,
 }
 
 /// A row to which something is done.
@@ -318,18 +325,30 @@ impl Shared {
 
     /// What the channels of a session told.
     pub(super) fn set_details(&self, on_host: &str, change: impl FnOnce(&mut Details)) {
-        let mut table = self.table();
-        if let Some(row) = table.rows.get_mut(on_host) {
+        let runs_otherwise = {
+            let mut table = self.table();
+            let Some(row) = table.rows.get_mut(on_host) else { return };
             change(&mut row.details);
+            let before = is_shown_running(row);
             self.show(&mut table, &[on_host.to_owned()]);
+            table.rows.get(on_host).is_some_and(|row| is_shown_running(row) != before)
+        };
+        if runs_otherwise {
+            self.wake();
         }
     }
 
-    /// Nobody listens to any session any more.
-    pub(super) fn settle(&self) {
+    /// Has the driver look which sessions are to be listened to. Not to be called under the table's lock, which it takes
+    /// while it looks.
+    fn wake(&self) {
+        self.opened.send_modify(|_| ());
+    }
+
+    /// Nobody listens to any session any more but to these.
+    pub(super) fn settle_others(&self, listened: &[String]) {
         let mut table = self.table();
-        let live = |row: &Row| row.details.loading || row.details.main.description.is_some();
-        let rows: Vec<String> = table.rows.iter().filter(|(_, row)| live(row)).map(|(key, _)| key.clone()).collect();
+        let live = table.rows.iter().filter(|(on_host, row)| row.details.is_live() && !listened.contains(on_host));
+        let rows: Vec<String> = live.map(|(key, _)| key.clone()).collect();
         for on_host in &rows {
             if let Some(row) = table.rows.get_mut(on_host) {
                 row.details.settle();
@@ -374,13 +393,14 @@ impl Shared {
         self.show(&mut table, &rows);
     }
 
-    /// The sessions that run, the one that changed last first, and how many are wanted at most.
+    /// The sessions that run, by the list or by what is known better, the one that changed last first, and how many are
+    /// wanted at most.
     pub(super) fn running(&self, most: usize) -> Vec<String> {
         let table = self.table();
         let mut running: Vec<(Timestamp, &String)> = table
             .rows
             .iter()
-            .filter(|(_, row)| row.summary.as_ref().is_some_and(says_running))
+            .filter(|(_, row)| row.summary.as_ref().is_some_and(says_running) || is_shown_running(row))
             .map(|(on_host, row)| (row.source.session().updated_at(), on_host))
             .collect();
         running.sort_unstable_by(|a, b| b.cmp(a));
@@ -491,8 +511,9 @@ impl Shared {
         Some(())
     }
 
-    /// A new session was sent: the host's takes its place. `None` where the host went away meanwhile.
-    pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary) -> Option<Session> {
+    /// A new session was sent: the host's takes its place. `None` where the host went away meanwhile. `main` is what its chat
+    /// said with the turn begun: the list may be from before that, and is not believed until the chat is listened to.
+    pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary, main: MainChat) -> Option<Session> {
         let mut table = self.table();
         let Sending { draft, on_host, .. } = table.sending.shift_remove(id)?;
         let row = table.rows.get_mut(&on_host)?;
@@ -500,9 +521,13 @@ impl Shared {
         row.chosen_model = draft.model;
         // What the list said of it is newer.
         row.summary.get_or_insert(summary);
+        row.details.chats.insert(main.on_host, main.details);
         self.refresh(&table, &on_host);
         let to = table.rows.get(&on_host)?.source.session();
         self.announcer.replaced(draft.source.session(), to.clone());
+        drop(table);
+        // It is listened to from now on.
+        self.wake();
         Some(to)
     }
 
@@ -538,6 +563,11 @@ impl Row {
     fn new(source: SessionSource, summary: Option<SessionSummary>) -> Self {
         Self { source, summary, details: Details::default(), chosen_model: None, is_claimed: false, round: 0 }
     }
+}
+
+/// Whether the host has it and it is shown as running.
+fn is_shown_running(row: &Row) -> bool {
+    row.summary.is_some() && is_running(row.source.session().status())
 }
 
 fn says_running(summary: &SessionSummary) -> bool {

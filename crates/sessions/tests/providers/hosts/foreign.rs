@@ -104,6 +104,23 @@ async fn a_question_of_a_host_that_is_not_ours_is_answered_from_here() {
 }
 
 #[tokio::test]
+async fn a_session_that_was_just_sent_runs_whatever_a_list_from_before_says() {
+    let host = IndependentHost::start(&["1.0.0"]).await;
+    let provider = provider_of(host.endpoint.clone());
+    until("its agent", || provider.session_types().len() == 1).await;
+    host.hold_back_the_list();
+    let row = sent(&provider, SendOptions::new("please run")).await;
+    assert_eq!(row.status(), SessionStatus::InProgress, "the list does not know of the turn");
+    let mut status = row.observe(|state| state.status());
+    assert_eq!(soon("another status", status.changed()).await, Some(SessionStatus::NeedsInput));
+    approve(&host.endpoint, provider.host().on_host(row.main_chat().resource()).unwrap()).await;
+    until("the turn's end", || row.status() == SessionStatus::Completed && row.last_turn_end().is_some()).await;
+    host.tell_the_list();
+    session(&provider, provider.host().on_host(row.resource()).unwrap()).await;
+    until("rest", || row.status() == SessionStatus::Completed && row.description().is_none()).await;
+}
+
+#[tokio::test]
 async fn a_host_that_is_too_old_is_explained_and_connected_once_it_was_brought_up_to_date() {
     let host = IndependentHost::start(&["0.4.0"]).await;
     let provider = provider_of(host.endpoint.clone());

@@ -46,6 +46,8 @@ struct Hosted {
     last_seq: u64,
     connections: Vec<Connection>,
     made: u64,
+    /// What is to be told of changed rows, where that is held back.
+    held_back: Option<Vec<Value>>,
 }
 
 struct Row {
@@ -90,6 +92,19 @@ impl IndependentHost {
     /// From now on it speaks these.
     pub(super) fn upgrade(&self, versions: &[&'static str]) {
         self.inner.hosted.lock().unwrap().versions = versions.to_vec();
+    }
+
+    /// From now on it does not say that rows of its list have changed.
+    pub(super) fn hold_back_the_list(&self) {
+        self.inner.hosted.lock().unwrap().held_back = Some(Vec::new());
+    }
+
+    /// Says what was held back.
+    pub(super) fn tell_the_list(&self) {
+        let mut hosted = self.inner.hosted.lock().unwrap();
+        for changed in hosted.held_back.take().unwrap_or_default() {
+            hosted.notify("root/sessionSummaryChanged", changed);
+        }
     }
 
     /// Somebody makes a session there.
@@ -325,7 +340,11 @@ impl Hosted {
         self.notify("action", serde_json::to_value(envelope).unwrap());
         if differs {
             let changed = json!({"channel": ROOT, "session": session, "changes": changes});
-            self.notify("root/sessionSummaryChanged", checked::<SessionSummaryChangedParams>(changed));
+            let changed = checked::<SessionSummaryChangedParams>(changed);
+            match &mut self.held_back {
+                Some(held_back) => held_back.push(changed),
+                None => self.notify("root/sessionSummaryChanged", changed),
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod acting;
 mod away;
+mod chats;
 mod drafts;
 mod foreign;
 mod harness;

@@ -270,6 +270,50 @@ async fn an_open_session_tells_of_its_changeset_mode_and_lifecycle() {
 }
 
 #[tokio::test]
+async fn chats_that_no_list_tells_of_are_told_by_the_open_session_and_cannot_be_renamed() {
+    let turn = json!({"id": "t", "startedAt": "2026-01-03T00:00:00.000Z", "duration": 7, "state": "complete",
+        "message": {"text": "", "origin": {"kind": "user"}, "model": {"id": "opus"}}, "responseParts": []});
+    let chat = |name: &str, title: &str, status: u32| {
+        json!({"resource": format!("ahp-chat:/{name}"), "title": title, "status": status,
+            "modifiedAt": "2026-01-03T00:00:00.000Z"})
+    };
+    let state = move |channel: &str| match channel {
+        "ahp-session:/1" => json!({"provider": "claude", "title": "One", "status": 1, "lifecycle": "ready",
+            "activeClients": [], "defaultChat": "ahp-chat:/1",
+            "chats": [chat("1", "", 1), chat("2", "Review", 1), chat("3", "Broken", 2)]}),
+        channel => {
+            let mut state = chat(channel.rsplit('/').next().unwrap(), "", if channel.ends_with('3') { 2 } else { 1 });
+            state["turns"] = if channel.ends_with('2') { json!([turn]) } else { json!([]) };
+            state
+        }
+    };
+    let host = OddHost::start(Box::new(move |method, params| match method {
+        "initialize" => Ok(initialized("1.0.0")),
+        "listSessions" => Ok(json!({"items": [row("1", 1)]})),
+        "subscribe" => {
+            let channel = params["channel"].as_str().unwrap();
+            Ok(json!({"snapshot": {"resource": channel, "state": state(channel), "fromSeq": 2}}))
+        }
+        _ => Err(unknown()),
+    }))
+    .await;
+    let provider = host.provider();
+    until("the list", || !provider.sessions().is_empty()).await;
+    let row = provider.sessions().remove(0);
+    assert_eq!(row.chats().len(), 1);
+    let _opened = provider.open(row.id()).unwrap();
+    until("the chats", || row.chats().len() == 3).await;
+    let review = row.chats()[1].clone();
+    assert_eq!((&*review.title(), review.model_id().as_deref()), ("Review", Some("opus")));
+    assert_eq!((row.last_turn_end(), row.updated_at()), (review.last_turn_end(), review.updated_at()));
+    assert!(review.last_turn_end() > Some(review.updated_at()));
+    assert_eq!((row.status(), row.chat_error().as_ref()), (SessionStatus::Completed, Some(row.chats()[2].resource())));
+    let renamed = provider.rename_chat(row.id(), review.resource(), "x").await;
+    let Err(ProviderError::Unsupported { what, .. }) = renamed else { panic!("{renamed:?}") };
+    assert!(what.contains("its host does not know how"), "{what}");
+}
+
+#[tokio::test]
 async fn what_another_tool_left_on_a_host_is_not_listed_as_its_own() {
     let mut left = row("left", 1);
     left["_meta"] = json!({"history": {"source": "codex"}});

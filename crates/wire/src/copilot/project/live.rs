@@ -281,6 +281,7 @@ impl Projector {
             ChatEvent::DraftChanged(_)
             | ChatEvent::ChatReadChanged(_)
             | ChatEvent::ChatArchivedChanged(_)
+            | ChatEvent::ChatTitleChanged(_)
             | ChatEvent::ActivityChanged(_)
             | ChatEvent::AgentSessionChanged(_) => {}
         }
