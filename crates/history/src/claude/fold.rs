@@ -21,7 +21,7 @@ use crate::json::Members;
 use crate::limits::{MAX_NAMES, MAX_STATE};
 use crate::normal::{
     AttachmentKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignChat, ForeignMessage, ForeignPart,
-    ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput,
+    ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput, Worktree,
 };
 use crate::records::Record;
 use crate::subagents::{Child, attach};
@@ -687,6 +687,11 @@ impl Fold {
                     let workspace = &mut self.known.session.workspace;
                     workspace.branch = tree.string("worktreeBranch").or(workspace.branch.take());
                     workspace.commit = tree.string("originalHeadCommit").or(workspace.commit.take());
+                    workspace.base_branch = tree.string("originalBranch").or(workspace.base_branch.take());
+                    let repository = tree.string("originalCwd").filter(|folder| !folder.is_empty());
+                    let folder = tree.string("worktreePath").filter(|folder| !folder.is_empty());
+                    let tree = folder.map(|folder| Worktree { folder, repository });
+                    workspace.worktree = tree.or(workspace.worktree.take());
                 }
             }
             "pr-link" => {
@@ -694,6 +699,7 @@ impl Fold {
                 workspace.repository =
                     workspace.repository.take().or_else(|| body.peek("prRepository")?.as_str().map(str::to_owned));
                 let text = body.string("prUrl").unwrap_or_default();
+                workspace.pulled(Some(text.clone()));
                 self.notice("pr-link", text, entry.body);
             }
             "agent-name" => {
