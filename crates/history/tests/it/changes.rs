@@ -240,17 +240,22 @@ fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
     let Some(fixtures) = fixtures("pi/60-real-v1") else { return };
     let log = std::fs::read_to_string(fixtures.join("large-session.input.jsonl")).unwrap();
     // The calls that edit, and those that came to a good end, by their own words.
+    let folder = parsed(log.lines().next().unwrap())["cwd"].as_str().unwrap().to_owned();
     let (mut paths, mut expected) = (HashMap::new(), BTreeSet::new());
     for line in log.lines().map(parsed) {
         let message = &line["message"];
         for block in message["content"].as_array().into_iter().flatten() {
             if matches!(block["name"].as_str(), Some("edit" | "write")) {
-                paths.insert(block["id"].as_str().unwrap().to_owned(), block["arguments"]["path"].as_str().map(str::to_owned));
+                paths.insert(
+                    block["id"].as_str().unwrap().to_owned(),
+                    block["arguments"]["path"].as_str().map(str::to_owned),
+                );
             }
         }
         if message["role"] == "toolResult" && message["isError"] != true {
             let path = paths.get(message["toolCallId"].as_str().unwrap());
-            expected.extend(path.cloned().flatten());
+            let whole = |path: String| if path.starts_with('/') { path } else { format!("{folder}/{path}") };
+            expected.extend(path.cloned().flatten().map(whole));
         }
     }
     let (_, changes) = read(Source::Pi, "--w--/2026_s.jsonl", log);
