@@ -254,7 +254,7 @@ fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
         }
         if message["role"] == "toolResult" && message["isError"] != true {
             let path = paths.get(message["toolCallId"].as_str().unwrap());
-            let whole = |path: String| if path.starts_with('/') { path } else { format!("{folder}/{path}") };
+            let whole = |path: String| if path.starts_with(['/', '~']) { path } else { format!("{folder}/{path}") };
             expected.extend(path.cloned().flatten().map(whole));
         }
     }

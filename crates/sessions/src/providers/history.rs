@@ -332,8 +332,9 @@ fn changes(changes: Changes) -> Arc<[FileChange]> {
     let change = |(path, change): (String, grove_history::FileChange)| FileChange {
         uri: match change.uri {
             Some(uri) => Uri::from(uri),
-            None if path.contains("://") => Uri::from(path),
-            None => file_uri(&path),
+            None if is_path(&path) => file_uri(&path),
+            // A URI, or a path below a folder that nobody knows.
+            None => Uri::from(path),
         },
         original_uri: None,
         operation: match change.operation {
@@ -345,4 +346,9 @@ fn changes(changes: Changes) -> Arc<[FileChange]> {
         deletions: change.deletions,
     };
     changes.files.into_iter().map(change).collect()
+}
+
+/// Whether a path begins at a root or a drive.
+fn is_path(path: &str) -> bool {
+    path.starts_with(['/', '\\']) || path.get(1..2) == Some(":")
 }
