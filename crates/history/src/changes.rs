@@ -64,6 +64,13 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Changes {
+    /// What turns that are at hand changed, in their order.
+    pub fn of<'a>(turns: impl IntoIterator<Item = &'a ForeignTurn>) -> Self {
+        let mut gathering = Gathering::default();
+        turns.into_iter().for_each(|turn| gathering.take(turn));
+        gathering.finish().changes
+    }
+
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -31,11 +31,12 @@ fn change(from: (u64, u64), to: (u64, u64), text: &str) -> TextChange {
 
 /// What turns changed, each file as its name, first letter of what happened, and lines.
 fn changes(turns: Vec<Vec<ForeignPart>>) -> Vec<String> {
-    let mut all = Gathering::default();
-    for parts in turns {
-        all.take(&ForeignTurn { parts, ..ForeignTurn::default() });
-    }
-    told(&all.finish().changes)
+    told(&of(turns))
+}
+
+fn of(turns: Vec<Vec<ForeignPart>>) -> Changes {
+    let turns: Vec<_> = turns.into_iter().map(|parts| ForeignTurn { parts, ..ForeignTurn::default() }).collect();
+    Changes::of(&turns)
 }
 
 fn told(changes: &Changes) -> Vec<String> {
@@ -160,21 +161,15 @@ fn lines_of_a_changed_stretch_are_counted_as_a_person_would() {
 #[test]
 fn a_thousand_files_are_told_and_the_rest_is_counted() {
     let files: Vec<_> = (0..MAX_CHANGES + 7).map(|at| write(&format!("/{at}"), "x")).collect();
-    let mut all = Gathering::default();
-    all.take(&ForeignTurn { parts: vec![call(files)], ..ForeignTurn::default() });
     let long = write(&"x".repeat(MAX_NAME + 1), "x");
-    all.take(&ForeignTurn { parts: vec![call(vec![long, write("/3", "y")])], ..ForeignTurn::default() });
-    let all = all.finish().changes;
+    let all = of(vec![vec![call(files)], vec![call(vec![long, write("/3", "y")])]]);
     assert_eq!((all.files.len(), all.left_out), (MAX_CHANGES, 8));
     assert_eq!(all.files["/3"].insertions, 2, "what is told goes on being told");
 }
 
 #[test]
 fn two_spellings_of_one_file_are_one_file_once_its_folder_is_known() {
-    let mut all = Gathering::default();
-    let parts = vec![call(vec![write("a.rs", "x"), replace("/w/a.rs", "1", "2"), write("C:\\x", "y")])];
-    all.take(&ForeignTurn { parts, ..ForeignTurn::default() });
-    let all = all.finish().changes;
+    let all = of(vec![vec![call(vec![write("a.rs", "x"), replace("/w/a.rs", "1", "2"), write("C:\\x", "y")])]]);
     assert_eq!(told(&all.clone().below(Some("/w/"))), ["C /w/a.rs +2 -1", "C C:\\x +1 -0"]);
     assert_eq!(all.clone().below(None), all);
     assert_eq!(told(&all.below(Some("D:\\src")))[0], "C D:\\src\\a.rs +1 -0");
@@ -187,9 +182,7 @@ fn a_file_of_another_machine_has_its_uri_and_is_one_with_what_its_calls_name() {
         call(vec![replace("/w/a", "1", "2")]),
         part(ForeignEdit { place: there, changes: vec![change((1, 1), (2, 1), "x\n")], ..ForeignEdit::default() }),
     ];
-    let mut all = Gathering::default();
-    all.take(&ForeignTurn { parts: turn, ..ForeignTurn::default() });
-    let all = all.finish().changes;
+    let all = of(vec![turn]);
     assert_eq!(
         (told(&all), all.files[0].uri.as_deref()),
         (vec!["M /w/a +1 -1".to_owned()], Some("vscode-remote://box/w/a"))
@@ -198,10 +191,7 @@ fn a_file_of_another_machine_has_its_uri_and_is_one_with_what_its_calls_name() {
 
 #[test]
 fn what_was_changed_is_read_as_it_was_written() {
-    let mut all = Gathering::default();
-    let parts = vec![call(vec![write("/a", "x")]), part(edit("/b", ChangeKind::Delete))];
-    all.take(&ForeignTurn { parts, ..ForeignTurn::default() });
-    let all = all.finish().changes;
+    let all = of(vec![vec![call(vec![write("/a", "x")]), part(edit("/b", ChangeKind::Delete))]]);
     let text = serde_json::to_value(&all).unwrap();
     assert_eq!(
         text,
