@@ -372,14 +372,53 @@ fn is_whole(path: &str) -> bool {
     path.starts_with(['/', '\\', '~']) || path.get(1..2) == Some(":") || path.contains("://")
 }
 
-/// How many lines come and go where one text takes the place of another. Lines that both begin or end with stay.
+/// Two texts that have more bytes are not compared: all lines come and go.
+const MAX_COMPARED: usize = 1024 * 1024;
+
+/// How many lines come and go where one text takes the place of another: as few as possible, where that can be found out
+/// soon, else all between the lines that both begin and end with.
 fn replaced(before: &str, after: &str) -> (u64, u64) {
+    if before.is_empty() || before.len() + after.len() > MAX_COMPARED {
+        return (after.lines().count() as u64, before.lines().count() as u64);
+    }
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let alike = |(one, other): &(&&str, &&str)| one == other;
     let head = before.iter().zip(&after).take_while(alike).count();
     let (before, after) = (&before[head..], &after[head..]);
     let tail = before.iter().rev().zip(after.iter().rev()).take_while(alike).count();
-    ((after.len() - tail) as u64, (before.len() - tail) as u64)
+    let (before, after) = (&before[..before.len() - tail], &after[..after.len() - tail]);
+    let common = differing(before, after).map_or(0, |lines| (before.len() + after.len() - lines) / 2);
+    ((after.len() - common) as u64, (before.len() - common) as u64)
+}
+
+/// How often lines are compared at most, for each line of two texts, and beside that.
+const COMPARED: usize = 64;
+const COMPARED_ANYWAY: usize = 4_096;
+
+/// How many lines come and go at least, by Myers' greedy way; `None` where that takes too long.
+fn differing(before: &[&str], after: &[&str]) -> Option<usize> {
+    let all = before.len() + after.len();
+    let mut left = COMPARED_ANYWAY.saturating_add(COMPARED.saturating_mul(all));
+    // How far each diagonal was followed; the one through both beginnings stands in the middle.
+    let middle = all + 1;
+    let mut furthest = vec![0_usize; 2 * all + 3];
+    for lines in 0..=all {
+        for diagonal in (0..=lines).map(|step| middle + 2 * step - lines) {
+            let (lower, upper) = (furthest[diagonal - 1], furthest[diagonal + 1]);
+            let goes_down = diagonal == middle - lines || (diagonal != middle + lines && lower < upper);
+            let mut x = if goes_down { upper } else { lower + 1 };
+            let mut y = (x + middle).checked_sub(diagonal)?;
+            while x < before.len() && y < after.len() && before[x] == after[y] {
+                (x, y, left) = (x + 1, y + 1, left.checked_sub(1)?);
+            }
+            if x >= before.len() && y >= after.len() {
+                return Some(lines);
+            }
+            furthest[diagonal] = x;
+            left = left.checked_sub(1)?;
+        }
+    }
+    None
 }
 
 /// How many lines a change of a stretch brings and takes. What stands around the stretch is not known, so a line of which

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -137,6 +138,44 @@ fn what_subagents_and_patches_in_commands_changed_counts() {
     let outer = ForeignToolCall { subagent: Some(Box::new(chat)), ..ForeignToolCall::default() };
     let turns = vec![vec![ForeignPart::ToolCall(Box::new(outer)), call(vec![write("./src/b.rs", "x")])]];
     assert_eq!(changes(turns), ["M src/a.rs +2 -1", "C src/b.rs +1 -0"]);
+}
+
+#[test]
+fn lines_that_two_texts_have_in_common_stay() {
+    for (before, after, expected) in [
+        ("", "", (0, 0)),
+        ("", "a\nb", (2, 0)),
+        ("a\nb\n", "", (0, 2)),
+        ("a\nb\nc\nd", "a\nx\nc\ny", (2, 2)),
+        ("a\nb\nc", "b\nc\nd", (1, 1)),
+        ("a\nb\nc\na\nb\nb\na", "c\nb\na\nb\na\nc", (2, 3)),
+        ("x", "x\n", (0, 0)),
+    ] {
+        assert_eq!(replaced(before, after), expected, "{before:?} {after:?}");
+    }
+    // Two that have much and little in common cost about the same, and that is not much.
+    let text = |step: usize| (0..20_000).map(|line| format!("{}\n", line * step)).collect::<String>();
+    let (came, went) = replaced(&text(2), &text(3));
+    assert!(came == went && (13_333..20_000).contains(&came), "{came}");
+    let long = "x\n".repeat(MAX_COMPARED / 2);
+    assert_eq!(replaced(&long, "x\n"), (1, long.lines().count() as u64));
+}
+
+proptest! {
+    #[test]
+    fn as_few_lines_come_and_go_as_possible(before in prop::collection::vec(0..4_u8, 0..12), after in prop::collection::vec(0..4_u8, 0..12)) {
+        let text = |lines: &[u8]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        // The longest common subsequence, by the table.
+        let mut table = vec![vec![0_usize; after.len() + 1]; before.len() + 1];
+        for (x, one) in before.iter().enumerate() {
+            for (y, other) in after.iter().enumerate() {
+                table[x + 1][y + 1] = if one == other { table[x][y] + 1 } else { table[x][y + 1].max(table[x + 1][y]) };
+            }
+        }
+        let common = table[before.len()][after.len()];
+        let expected = ((after.len() - common) as u64, (before.len() - common) as u64);
+        prop_assert_eq!(replaced(&text(&before), &text(&after)), expected);
+    }
 }
 
 #[test]
