@@ -6,7 +6,8 @@ use grove_core::Timestamp;
 use grove_history::vscode::editing::{self, Moment};
 use grove_history::vscode::{index, place_of_uri, read_flat, read_log, workspace_of};
 use grove_history::{
-    Bookmark, ForeignTurn, Reading, blocks, claude, codex, copilot_cli, core_turn, gemini, opencode, path, pi,
+    Bookmark, Changes, ForeignTurn, MAX_CHANGES, Reading, blocks, claude, codex, copilot_cli, core_turn, gemini,
+    opencode, path, pi,
 };
 
 /// A turn that was read can be shown and written, whatever it was made of.
@@ -16,6 +17,8 @@ fn usable(turns: &[ForeignTurn]) {
         assert_eq!(core_turn(turn, Timestamp(0)).turn.message.text, turn.message.text);
         serde_json::to_string(turn).expect("a turn is written");
     }
+    let changes = Changes::of(turns);
+    assert!(changes.files.len() <= MAX_CHANGES && changes.files.keys().all(|path| !path.is_empty()));
 }
 
 /// Any bytes as a flat session of VS Code: every turn is counted, and what is damaged is told.

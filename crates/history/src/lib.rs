@@ -16,6 +16,7 @@
 //!   says which one it goes on from.
 //! - [`core_turn`]: the normal form as `grove-core`'s turns, which `grove-tree` writes as entries.
 //! - [`catalog`]: what was found, remembered in a database that can be thrown away; a scan reads only what is new.
+//! - [`Changes`]: the files that a session's edits changed, which the catalog gathers while it reads.
 //! - [`newest`]: the newest turns, read by where an [`Ending`] says that they lie.
 //! - [`Damage`]: what is wrong with a session. Torn and damaged files give what they hold.
 //!
@@ -53,6 +54,7 @@
 mod blocks;
 pub mod catalog;
 mod chain;
+mod changes;
 pub mod claude;
 pub mod codex;
 pub mod copilot_cli;
@@ -81,6 +83,7 @@ mod tools;
 pub mod vscode;
 
 pub use blocks::blocks;
+pub use changes::{Changes, FileChange, MAX_CHANGES, Operation};
 pub use damage::{BadPlace, Damage, Mark};
 pub use ending::{Amount, Ending};
 pub use error::HistoryError;

@@ -69,6 +69,27 @@ pub struct Finding {
     pub problems: Vec<HistoryError>,
 }
 
+impl Finding {
+    /// What lies in a folder, by name. A folder that cannot be looked into is a problem, and has nothing.
+    pub(crate) fn names(&mut self, folder: &Path) -> Vec<String> {
+        files::names(folder).unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            Vec::new()
+        })
+    }
+
+    /// A session that lies in a file, with the file's time as its own until more is known of it.
+    pub(crate) fn add_file(&mut self, root: &Root, path: PathBuf, located: Located) {
+        let mark = match files::stat(&path) {
+            Ok(metadata) => FileMark::of(&metadata),
+            Err(problem) => return self.problems.push(problem),
+        };
+        let headline =
+            Headline { modified_at: located.headline.modified_at.or(Some(mark.modified_at)), ..located.headline };
+        self.sessions.push(Located { product: root.product.clone(), path, mark, headline, ..located });
+    }
+}
+
 /// A session that its tool lists, and that lies nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {

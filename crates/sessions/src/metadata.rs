@@ -196,7 +196,7 @@ impl Metadata {
 }
 
 /// `file:` and an absolute path of either kind of system.
-fn file_uri(path: &str) -> Uri {
+pub(crate) fn file_uri(path: &str) -> Uri {
     let path = path.replace('\\', "/");
     let slash = if path.starts_with('/') { "" } else { "/" };
     Uri::from(format!("file://{slash}{}", utf8_percent_encode(&path, PATH)))

@@ -185,7 +185,7 @@ impl History for ForeignStores {
     async fn list(&self, query: Query) -> Result<Vec<Row>, Unavailable> {
         self.ask(move |inner| {
             let Query { source, repository, since, text, after, limit } = query;
-            let filter = Filter { source, repository, since, text };
+            let filter = Filter { source, repository, since, text, ..Filter::default() };
             let after = after.map(|(modified_at, id)| Cursor { modified_at, id: id.to_string() });
             let page = inner.catalog.list(&filter, after.as_ref(), limit).map_err(unavailable)?;
             Ok(page.entries.iter().map(shown::row).collect())

@@ -24,6 +24,8 @@ pub struct Entry {
     /// Where it lay before its tool deleted it, where this is the copy that was kept of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<PathBuf>,
+    /// The file, as it was read: what the catalog says of the session is the same while this is.
+    pub mark: FileMark,
     /// Whether the tool itself lists it, where it has a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<bool>,

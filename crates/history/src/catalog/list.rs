@@ -6,6 +6,7 @@ use super::entry::Entry;
 use super::error::CatalogError;
 use super::place::repository_name;
 use super::store::{Catalog, read_entry, whole};
+use crate::normal::model_key;
 use grove_core::Timestamp;
 
 /// How many sessions a page has at most.
@@ -22,6 +23,8 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Words of the title, whatever their case.
     pub text: Option<String>,
+    /// A model that answered in it, however it is [spelled](model_key).
+    pub model: Option<String>,
 }
 
 /// A place in the list: the session there, and all behind it, come before the next page.
@@ -80,6 +83,10 @@ impl Catalog {
         if let Some(text) = &filter.text {
             wanted.push("instr(title, ?) > 0");
             values.push(text.to_lowercase().into());
+        }
+        if let Some(model) = &filter.model {
+            wanted.push("instr(models, ?) > 0");
+            values.push(format!("|{}|", model_key(model)).into());
         }
         if let Some(after) = after {
             wanted.push("(modified, id) < (?, ?)");

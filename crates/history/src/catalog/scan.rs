@@ -16,8 +16,8 @@ use super::entry::{Entry, key_of, name_of};
 use super::error::CatalogError;
 use super::keep::{self, Copied, Keep};
 use super::place::Folders;
-use super::store::{self, Catalog, Known};
-use crate::ending::Ending;
+use super::store::{self, Catalog, Known, Noted};
+use crate::changes::{Gathered, Gathering};
 use crate::error::HistoryError;
 use crate::normal::Source;
 use crate::reader::{Bookmark, FileMark, Finding, Hints, Located, Reading, Root};
@@ -93,6 +93,7 @@ struct Done {
     located: Located,
     known: Option<Entry>,
     reading: Result<Reading, HistoryError>,
+    changes: Gathered,
     continued: bool,
 }
 
@@ -192,8 +193,7 @@ impl Catalog {
                         // What is not known any more is read from its beginning.
                         let known = known.unwrap_or_default();
                         let before = marks.get(&key).copied();
-                        let ending = || self.ending_of(&key).unwrap_or_default();
-                        if done.send(read(located.clone(), known, before, ending)).is_err() {
+                        if done.send(self.read(located.clone(), known, before)).is_err() {
                             // Whoever writes down has failed, and says so.
                             return;
                         }
@@ -212,11 +212,14 @@ impl Catalog {
                 report.continued += usize::from(done.continued);
                 match done.reading {
                     Ok(reading) => {
-                        let mut entry = entry_of(&done.located, done.known, reading.session, &mut folders);
+                        let Reading { session, bookmark, ending } = reading;
+                        let Gathered { changes, before } = done.changes;
+                        let place = session.workspace.folders.first().filter(|place| place.host.is_none());
+                        let changes = changes.below(place.and_then(|place| place.path.as_deref()));
+                        let mut entry = entry_of(&done.located, done.known, session, &mut folders);
                         entry.kept_from = origins.get(&entry.path).cloned();
                         report.recovered += usize::from(entry.session.damage.is_recovered());
-                        let (bookmark, ending) = (reading.bookmark.as_ref(), reading.ending.as_ref());
-                        store::write(&transaction, &mut entry, done.located.mark, bookmark, ending)?;
+                        store::write(&transaction, &mut entry, &Noted { bookmark, ending, changes, before })?;
                     }
                     // One that went away meanwhile is no problem.
                     Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
@@ -227,6 +230,47 @@ impl Catalog {
             transaction.commit()?;
             Ok(())
         })
+    }
+
+    /// Reads a session, from its bookmark where the file has only grown.
+    fn read(&self, mut located: Located, known: Option<Known>, before: Option<FileMark>) -> Done {
+        let key = key_of(&located);
+        let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
+        if let Some(known) = &known {
+            // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
+            located.headline.title = located.headline.title.take().or_else(|| known.session.title.clone());
+            located.headline.created_at = located.headline.created_at.or(known.session.created_at);
+            located.headline.listed = located.headline.listed.or(known.listed);
+        }
+        let grown = |before: FileMark| before.inode == located.mark.inode && before.size < located.mark.size;
+        let bookmark: Option<Bookmark> = bookmark.filter(|bookmark| {
+            before.is_some_and(grown) && before.is_some_and(|before| bookmark.offset <= before.size)
+        });
+        // Without what was changed before it a bookmark is of no use.
+        let bookmark = bookmark.and_then(|bookmark| Some((self.changes_before(&key).ok()?, bookmark)));
+        let reader = reader_of(located.source);
+        let (mut continued, mut gathering) = match &bookmark {
+            Some((changes, bookmark)) => (true, Gathering::from(bookmark, changes.clone())),
+            None => (false, Gathering::default()),
+        };
+        let bookmark = bookmark.map(|(_, bookmark)| bookmark);
+        let mut reading = reader.read(&located, bookmark.as_ref(), &mut |turn| gathering.take(&turn));
+        if continued && reading.is_err() {
+            (gathering, continued) = (Gathering::default(), false);
+            reading = reader.read(&located, None, &mut |turn| gathering.take(&turn));
+        }
+        if let (Ok(reading), Some(bookmark), true) = (&mut reading, &bookmark, continued)
+            && let Some(before) = self.ending_of(&key).unwrap_or_default()
+        {
+            reading.ending = Some(match reading.ending.take() {
+                Some(more) => before.grown(more, bookmark),
+                None => before,
+            });
+        }
+        if let Ok(reading) = &mut reading {
+            reading.bookmark = reading.bookmark.take().filter(|bookmark| gathering.fits(bookmark));
+        }
+        Done { located, known, reading, changes: gathering.finish(), continued }
     }
 
     /// Takes out what is gone. What lies where nobody may look for now is not.
@@ -311,40 +355,6 @@ fn look<'a>(scan: &'a Scan, marks: &HashMap<PathBuf, FileMark>) -> Vec<(&'a Root
     })
 }
 
-/// Reads a session, from its bookmark where the file has only grown. `ending` gives where its newest turns lay then.
-fn read(
-    mut located: Located,
-    known: Option<Known>,
-    before: Option<FileMark>,
-    ending: impl FnOnce() -> Option<Ending>,
-) -> Done {
-    let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
-    if let Some(known) = &known {
-        // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
-        located.headline.title = located.headline.title.take().or_else(|| known.session.title.clone());
-        located.headline.created_at = located.headline.created_at.or(known.session.created_at);
-        located.headline.listed = located.headline.listed.or(known.listed);
-    }
-    let grown = |before: FileMark| before.inode == located.mark.inode && before.size < located.mark.size;
-    let bookmark: Option<Bookmark> = bookmark
-        .filter(|bookmark| before.is_some_and(grown) && before.is_some_and(|before| bookmark.offset <= before.size));
-    let reader = reader_of(located.source);
-    let mut reading = reader.read(&located, bookmark.as_ref(), &mut |_| {});
-    let mut continued = bookmark.is_some();
-    if continued && reading.is_err() {
-        (reading, continued) = (reader.read(&located, None, &mut |_| {}), false);
-    }
-    if let (Ok(reading), Some(bookmark), true) = (&mut reading, &bookmark, continued)
-        && let Some(before) = ending()
-    {
-        reading.ending = Some(match reading.ending.take() {
-            Some(more) => before.grown(more, bookmark),
-            None => before,
-        });
-    }
-    Done { located, known, reading, continued }
-}
-
 fn entry_of(
     located: &Located,
     known: Option<Entry>,
@@ -360,6 +370,7 @@ fn entry_of(
         path: located.path.clone(),
         older: located.older.clone(),
         kept_from: None,
+        mark: located.mark,
         listed: located.headline.listed,
         folder: found.folder,
         // A folder that is gone cannot tell any more.

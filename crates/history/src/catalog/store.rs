@@ -8,17 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Statement, params};
+use serde::Serialize;
 
 use super::entry::Entry;
 use super::error::CatalogError;
 use super::private;
+use crate::changes::Changes;
 use crate::ending::Ending;
-use crate::normal::Source;
+use crate::normal::{Source, model_key};
 use crate::reader::{Bookmark, FileMark};
 
 /// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 const TABLES: &str = "
     CREATE TABLE session (
@@ -33,12 +35,18 @@ const TABLES: &str = "
         inode INTEGER NOT NULL,
         size INTEGER NOT NULL,
         written INTEGER NOT NULL,
+        models TEXT NOT NULL,
         bookmark TEXT,
         entry TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE ending (
         path TEXT PRIMARY KEY,
         ending TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE changed (
+        path TEXT PRIMARY KEY,
+        changes TEXT NOT NULL,
+        before TEXT
     ) WITHOUT ROWID;
     CREATE INDEX newest ON session (modified DESC, id DESC);
     CREATE INDEX own ON session (source_id);
@@ -71,6 +79,16 @@ impl fmt::Debug for Catalog {
 pub(super) struct Known {
     pub entry: Entry,
     pub bookmark: Option<Bookmark>,
+}
+
+/// What is written down of a session beside its entry.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub bookmark: Option<Bookmark>,
+    pub ending: Option<Ending>,
+    pub changes: Changes,
+    /// What was changed before the bookmark.
+    pub before: Changes,
 }
 
 impl Catalog {
@@ -180,6 +198,20 @@ impl Catalog {
         Ok(found.optional()?.flatten())
     }
 
+    /// The files that the edits of each of these sessions changed.
+    pub fn changes<'a>(&self, entries: impl IntoIterator<Item = &'a Entry>) -> Result<Vec<Changes>, CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT changes FROM changed WHERE path = ?1")?;
+        entries.into_iter().map(|entry| changed(&mut statement, &entry.key())).collect()
+    }
+
+    /// What a session had changed before its bookmark.
+    pub(super) fn changes_before(&self, path: &Path) -> Result<Changes, CatalogError> {
+        let reader = self.reader();
+        let mut statement = reader.prepare("SELECT before FROM changed WHERE path = ?1 AND before IS NOT NULL")?;
+        changed(&mut statement, path)
+    }
+
     pub(super) fn reader(&self) -> MutexGuard<'_, Connection> {
         // A connection is whole after a panic, too.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
@@ -191,13 +223,7 @@ impl Catalog {
 }
 
 /// Writes a session down. `entry.id` is made one that no other file has.
-pub(super) fn write(
-    connection: &Connection,
-    entry: &mut Entry,
-    mark: FileMark,
-    bookmark: Option<&Bookmark>,
-    ending: Option<&Ending>,
-) -> Result<(), CatalogError> {
+pub(super) fn write(connection: &Connection, entry: &mut Entry, noted: &Noted) -> Result<(), CatalogError> {
     let path = shown(&entry.key());
     let taken = "SELECT count(*) FROM session WHERE id = ?1 AND path <> ?2";
     let is_taken = |id: &str| connection.prepare(taken)?.query_row(params![id, path], |row| row.get::<_, i64>(0));
@@ -207,8 +233,8 @@ pub(super) fn write(
         copies += 1;
         entry.id = format!("{own}.{copies}");
     }
-    let text = serde_json::to_string(entry).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    let sql = "INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+    let mark = entry.mark;
+    let sql = "INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     connection.prepare(sql)?.execute(params![
         path,
         entry.id,
@@ -221,19 +247,53 @@ pub(super) fn write(
         mark.inode.cast_signed(),
         mark.size.cast_signed(),
         mark.modified_at.0.cast_signed(),
-        bookmark.and_then(|bookmark| serde_json::to_string(bookmark).ok()),
-        text,
+        model_keys(&entry.session.models),
+        noted.bookmark.as_ref().and_then(|bookmark| serde_json::to_string(bookmark).ok()),
+        written(entry)?,
     ])?;
-    let ending = ending.and_then(|ending| serde_json::to_string(ending).ok());
+    let ending = noted.ending.as_ref().and_then(|ending| serde_json::to_string(ending).ok());
     match ending.filter(|ending| ending.len() <= MAX_ENDING && mark.size >= LONG) {
-        Some(ending) => connection.prepare("INSERT OR REPLACE INTO ending VALUES (?1, ?2)")?.execute([path, ending])?,
-        None => connection.prepare("DELETE FROM ending WHERE path = ?1")?.execute([path])?,
+        Some(ending) => {
+            connection.prepare("INSERT OR REPLACE INTO ending VALUES (?1, ?2)")?.execute([&path, &ending])?
+        }
+        None => connection.prepare("DELETE FROM ending WHERE path = ?1")?.execute([&path])?,
     };
+    if noted.changes.is_empty() && noted.before.is_empty() {
+        connection.prepare("DELETE FROM changed WHERE path = ?1")?.execute([path])?;
+    } else {
+        let before = if noted.before.is_empty() { None } else { Some(written(&noted.before)?) };
+        let sql = "INSERT OR REPLACE INTO changed VALUES (?1, ?2, ?3)";
+        connection.prepare(sql)?.execute(params![path, written(&noted.changes)?, before])?;
+    }
     Ok(())
 }
 
+fn changed(statement: &mut Statement<'_>, path: &Path) -> Result<Changes, CatalogError> {
+    let text: Option<String> = statement.query_row([shown(path)], |row| row.get(0)).optional()?;
+    // Nothing is written down of a session that changed nothing.
+    Ok(match text {
+        Some(text) => serde_json::from_str(&text).map_err(unreadable)?,
+        None => Changes::default(),
+    })
+}
+
+fn written(value: &impl Serialize) -> Result<String, CatalogError> {
+    let text = serde_json::to_string(value);
+    Ok(text.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?)
+}
+
+fn unreadable(error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error.into())
+}
+
+/// The models of a session as they are compared, each between bars.
+fn model_keys(models: &[String]) -> String {
+    let keys: String = models.iter().map(|model| format!("{}|", model_key(model))).collect();
+    if keys.is_empty() { keys } else { format!("|{keys}") }
+}
+
 pub(super) fn forget(connection: &Connection, path: &Path) -> Result<(), CatalogError> {
-    for table in ["session", "ending"] {
+    for table in ["session", "ending", "changed"] {
         connection.prepare(&format!("DELETE FROM {table} WHERE path = ?1"))?.execute([shown(path)])?;
     }
     Ok(())
@@ -275,6 +335,7 @@ fn connect(path: &Path) -> Result<(Connection, Connection), CatalogError> {
     }
     writer.prepare("SELECT entry, bookmark, inode FROM session LIMIT 1")?;
     writer.prepare("SELECT ending FROM ending LIMIT 1")?;
+    writer.prepare("SELECT changes, before FROM changed LIMIT 1")?;
     Ok((writer, open()?))
 }
 

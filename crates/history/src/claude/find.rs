@@ -9,7 +9,7 @@ use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::{Place, Source, Workspace};
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Lost, Root};
+use crate::reader::{Finding, Headline, Hints, Located, Lost, Root};
 
 /// The list that newer versions keep in a project's folder.
 const INDEX: &str = "sessions-index.json";
@@ -25,22 +25,9 @@ struct Listed {
 
 pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     let mut finding = Finding::default();
-    let projects = match files::names(&root.folder) {
-        Ok(projects) => projects,
-        Err(problem) => {
-            finding.problems.push(problem);
-            return finding;
-        }
-    };
-    for project in projects {
+    for project in finding.names(&root.folder) {
         let folder = root.folder.join(project);
-        let names = match files::names(&folder) {
-            Ok(names) => names,
-            Err(problem) => {
-                finding.problems.push(problem);
-                continue;
-            }
-        };
+        let names = finding.names(&folder);
         let mut listed = match hints {
             Hints::Read if names.iter().any(|name| name == INDEX) => listed(&folder.join(INDEX), &mut finding),
             Hints::Read | Hints::Leave => None,
@@ -48,27 +35,12 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
         for name in names {
             // A subagent's log belongs to the session that started it.
             let Some(id) = name.strip_suffix(".jsonl").filter(|id| !id.starts_with("agent-")) else { continue };
-            let path = folder.join(&name);
-            let mark = match files::stat(&path) {
-                Ok(metadata) => FileMark::of(&metadata),
-                Err(problem) => {
-                    finding.problems.push(problem);
-                    continue;
-                }
-            };
             let is_listed = listed.as_ref().map(|listed| listed.contains_key(id));
             let Listed { mut headline, workspace, .. } =
                 listed.as_mut().and_then(|listed| listed.remove(id)).unwrap_or_default();
-            headline.modified_at = headline.modified_at.or(Some(mark.modified_at));
             headline.listed = is_listed;
-            finding.sessions.push(Located {
-                product: root.product.clone(),
-                path,
-                mark,
-                workspace,
-                headline,
-                ..Located::nowhere(Source::Claude, id)
-            });
+            let located = Located { workspace, headline, ..Located::nowhere(Source::Claude, id) };
+            finding.add_file(root, folder.join(&name), located);
         }
         for (id, listed) in listed.into_iter().flatten() {
             if !listed.path.is_some_and(|path| path.exists()) {

@@ -15,19 +15,16 @@ use super::talk::{Found, Talk, content_text};
 use super::{SideLog, side_log};
 use crate::chain::{Chain, Hangs};
 use crate::damage::{BadPlace, Mark};
-use crate::ending::Asked;
-use crate::growing::{self, Step};
+use crate::growing::{self, Early, Step};
 use crate::json::Members;
 use crate::limits::{MAX_NAMES, MAX_STATE};
 use crate::normal::{
     AttachmentKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignChat, ForeignMessage, ForeignPart,
-    ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput,
+    ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput, Worktree,
 };
 use crate::records::Record;
 use crate::subagents::{Child, attach};
 
-/// How much is kept of what comes before the first turn.
-const MAX_EARLY: usize = 1_000;
 /// How many conversations of subagents a turn may hold in its own file. What is beyond is told in the last of them.
 const MAX_SIDES: usize = 1_000;
 /// How deep subagents' logs are followed. Those that lie deeper are told beside the others.
@@ -58,11 +55,10 @@ const NOISE: &[&str] = &[
     "imagePasteIds",
 ];
 
-/// What is known between two turns. It is all that a later reading has to remember.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What is known between two turns beside the session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Known {
-    session: ForeignSession,
+pub(super) struct Own {
     /// The title that the person gave.
     given_title: Option<String>,
     /// The one that the program made.
@@ -78,51 +74,30 @@ pub(super) struct Known {
     follows: Follows,
     /// Subagents that were told of.
     pub claimed: BTreeSet<String>,
-    /// The line that comes next.
-    line: u64,
 }
 
+pub(super) type Known = growing::Known<Own>;
+
 impl Known {
-    pub(super) fn new(id: &str) -> Self {
-        Self {
-            session: ForeignSession::new(Source::Claude, id),
-            given_title: None,
-            made_title: None,
-            first_id: None,
-            has_own_id: false,
-            has_chain: false,
-            is_side: None,
-            follows: Follows::Previous,
-            claimed: BTreeSet::new(),
-            line: 1,
-        }
+    pub(super) fn begun(id: &str) -> Self {
+        Self::new(ForeignSession::new(Source::Claude, id), Own::default())
     }
 
     /// The session, once all of it was read.
     pub(super) fn finish(self) -> ForeignSession {
-        let mut session = self.session;
+        let Self { mut session, own, .. } = self;
         let first = session.first_message.lines().next().map(str::to_owned);
         let first = first.filter(|first| session.turns > 0 && !first.is_empty());
-        session.title = self.given_title.or(self.made_title).or(first);
-        if let Some(id) = self.first_id.filter(|id| *id != session.source_id) {
+        session.title = own.given_title.or(own.made_title).or(first);
+        if let Some(id) = own.first_id.filter(|id| *id != session.source_id) {
             // A fork begins with lines of the session that it comes from; a file that was moved has none of its own.
-            if self.has_own_id {
+            if own.has_own_id {
                 session.parent = session.parent.take().or(Some(id));
             } else {
                 session.aliases.push(id);
             }
         }
         session
-    }
-}
-
-impl growing::Known for Known {
-    fn session(&mut self) -> &mut ForeignSession {
-        &mut self.session
-    }
-
-    fn line(&mut self) -> &mut u64 {
-        &mut self.line
     }
 }
 
@@ -138,7 +113,7 @@ pub(super) struct Fold {
     sides: Vec<Side>,
     /// Subagents that have logs of their own, with the calls that started them, in order.
     agents: Vec<(String, String)>,
-    early: Vec<ForeignPart>,
+    early: Early<ForeignPart>,
     /// How many bytes the current turn was told in.
     weight: usize,
 }
@@ -152,7 +127,7 @@ struct Side {
 }
 
 impl growing::Fold for Fold {
-    type Known = Known;
+    type Own = Own;
 
     fn take(&mut self, record: Record) -> Step {
         let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
@@ -165,10 +140,10 @@ impl growing::Fold for Fold {
             }
         };
         self.common(&mut entry);
-        if entry.kind == "user" && self.known.is_side.is_none() {
-            self.known.is_side = Some(entry.is_side);
+        if entry.kind == "user" && self.known.own.is_side.is_none() {
+            self.known.own.is_side = Some(entry.is_side);
         }
-        let is_side = entry.is_side && self.known.is_side == Some(false);
+        let is_side = entry.is_side && self.known.own.is_side == Some(false);
         let is_resumed = mem::take(&mut self.is_resumed);
         let hangs = match &entry.parent {
             _ if is_resumed || is_side => Hangs::Nowhere,
@@ -182,7 +157,7 @@ impl growing::Fold for Fold {
         if hangs == Hangs::Unknown {
             return Step::Lost;
         }
-        self.known.has_chain |= matches!(hangs, Hangs::From(_));
+        self.known.own.has_chain |= matches!(hangs, Hangs::From(_));
         self.weight = self.weight.saturating_add(length);
         let is_full = self.weight > MAX_STATE;
         if is_side {
@@ -196,11 +171,11 @@ impl growing::Fold for Fold {
         let id = entry.id.clone();
         let begins = match self.prompt(&mut entry, is_resumed) {
             Some(message) => {
-                let is_root = entry.parent == Parent::Root && self.known.has_chain;
+                let is_root = entry.parent == Parent::Root && self.known.own.has_chain;
                 let ended = self.end_turn();
                 let number = self.known.session.turns;
-                self.known.follows = match hangs {
-                    _ if is_resumed => self.known.follows,
+                self.known.own.follows = match hangs {
+                    _ if is_resumed => self.known.own.follows,
                     Hangs::From(turn) => Follows::of(number, turn),
                     Hangs::Nowhere if is_root => Follows::of(number, None),
                     Hangs::Nowhere | Hangs::Unknown => Follows::Previous,
@@ -236,7 +211,7 @@ impl growing::Fold for Fold {
     fn end(&mut self) -> Option<ForeignTurn> {
         if self.current.is_some() && self.depth == 0 {
             for agent in self.beside.agents() {
-                if !self.known.claimed.contains(&agent) && !self.agents.iter().any(|(known, _)| *known == agent) {
+                if !self.known.own.claimed.contains(&agent) && !self.agents.iter().any(|(known, _)| *known == agent) {
                     self.agents.push((agent.clone(), format!("agent-{agent}")));
                 }
             }
@@ -252,16 +227,8 @@ impl growing::Fold for Fold {
         &mut self.known
     }
 
-    fn found(&mut self) -> Vec<(u64, Option<u32>)> {
-        self.chain.found().collect()
-    }
-
-    fn know(&mut self, asked: &[Asked]) {
-        self.chain.know(asked);
-    }
-
-    fn into_known(self) -> Known {
-        self.known
+    fn chain(&mut self) -> Option<&mut Chain> {
+        Some(&mut self.chain)
     }
 }
 
@@ -276,7 +243,7 @@ impl Fold {
             current: None,
             sides: Vec::new(),
             agents: Vec::new(),
-            early: Vec::new(),
+            early: Early::default(),
             weight: 0,
         }
     }
@@ -310,13 +277,13 @@ impl Fold {
 
     /// The conversation of a subagent that has a log of its own.
     fn agent(&mut self, id: &str, call: String) -> Option<Child> {
-        if self.depth >= MAX_DEPTH || !self.known.claimed.insert(id.to_owned()) {
+        if self.depth >= MAX_DEPTH || !self.known.own.claimed.insert(id.to_owned()) {
             return None;
         }
         let path = self.beside.agent(id)?;
         let card = Card::of(&path);
         let room = MAX_STATE.saturating_sub(self.weight);
-        let read = side_log(&path, id, &self.beside, self.depth + 1, room, &mut self.known.claimed);
+        let read = side_log(&path, id, &self.beside, self.depth + 1, room, &mut self.known.own.claimed);
         let damage = &mut self.known.session.damage;
         let Some(SideLog { session, turns, size }) = read else {
             damage.mark(Mark::TooLarge);
@@ -338,8 +305,8 @@ impl Fold {
         let session = &mut self.known.session;
         let body = &mut entry.body;
         if let Some(id) = body.string("sessionId") {
-            self.known.has_own_id |= id == session.source_id;
-            self.known.first_id.get_or_insert(id);
+            self.known.own.has_own_id |= id == session.source_id;
+            self.known.own.first_id.get_or_insert(id);
         }
         if let Some(mut from) = body.object("forkedFrom") {
             session.parent = from.string("sessionId").or(session.parent.take());
@@ -409,7 +376,7 @@ impl Fold {
     }
 
     fn link(&mut self, agent: String, call: String) {
-        let is_known = self.known.claimed.contains(&agent) || self.agents.iter().any(|(known, _)| *known == agent);
+        let is_known = self.known.own.claimed.contains(&agent) || self.agents.iter().any(|(known, _)| *known == agent);
         if !is_known && self.agents.len() < MAX_SIDES {
             self.agents.push((agent, call));
         }
@@ -495,7 +462,7 @@ impl Fold {
 
     fn renamed(&mut self, text: &str) {
         let name = text.split_once(' ').map(|(_, name)| name.trim().to_owned());
-        self.known.given_title = name.filter(|name| !name.is_empty());
+        self.known.own.given_title = name.filter(|name| !name.is_empty());
     }
 
     fn begin(&mut self, mut entry: Entry, mut message: ForeignMessage) {
@@ -505,7 +472,7 @@ impl Fold {
         message.raw.extend(entry.body.rest());
         let turn = ForeignTurn {
             id: entry.id.filter(|id| !id.is_empty()).unwrap_or_else(|| self.next_id()),
-            follows: self.known.follows,
+            follows: self.known.own.follows,
             started_at: entry.at,
             ended_at: entry.at,
             agent: Some(self.who()),
@@ -532,7 +499,7 @@ impl Fold {
         if self.current.is_none() {
             let mut talk = Talk::unasked(self.next_id(), at);
             talk.draft.turn.agent = Some(self.who());
-            self.known.follows = Follows::Previous;
+            self.known.own.follows = Follows::Previous;
             self.current = Some(talk);
             self.give_early();
         }
@@ -540,7 +507,7 @@ impl Fold {
     }
 
     fn give_early(&mut self) {
-        for part in mem::take(&mut self.early) {
+        for part in self.early.give() {
             self.push(part);
         }
     }
@@ -550,8 +517,7 @@ impl Fold {
             Some(talk) => {
                 talk.draft.push(part);
             }
-            None if self.early.len() < MAX_EARLY => self.early.push(part),
-            None => self.known.session.damage.mark(Mark::TooLarge),
+            None => self.early.push(part, &mut self.known.session.damage),
         }
     }
 
@@ -662,8 +628,8 @@ impl Fold {
     fn record(&mut self, mut entry: Entry) {
         let body = &mut entry.body;
         match entry.kind.as_str() {
-            "custom-title" => self.known.given_title = body.string("customTitle").filter(|title| !title.is_empty()),
-            "ai-title" => self.known.made_title = body.string("aiTitle").or(self.known.made_title.take()),
+            "custom-title" => self.known.own.given_title = body.string("customTitle").filter(|title| !title.is_empty()),
+            "ai-title" => self.known.own.made_title = body.string("aiTitle").or(self.known.own.made_title.take()),
             "summary" => {
                 // Summaries of other sessions stand in a file as well: those name lines that are not here.
                 let leaf = body.string("leafUuid");
@@ -672,7 +638,7 @@ impl Fold {
                     !summary.is_empty() && !summary.starts_with("API Error") && !summary.starts_with("Invalid API key")
                 });
                 if is_ours {
-                    self.known.made_title = summary.or(self.known.made_title.take());
+                    self.known.own.made_title = summary.or(self.known.own.made_title.take());
                 } else if let Some(summary) = summary {
                     self.notice("summary", summary, Members::default());
                 }
@@ -687,6 +653,11 @@ impl Fold {
                     let workspace = &mut self.known.session.workspace;
                     workspace.branch = tree.string("worktreeBranch").or(workspace.branch.take());
                     workspace.commit = tree.string("originalHeadCommit").or(workspace.commit.take());
+                    workspace.base_branch = tree.string("originalBranch").or(workspace.base_branch.take());
+                    let repository = tree.string("originalCwd").filter(|folder| !folder.is_empty());
+                    let folder = tree.string("worktreePath").filter(|folder| !folder.is_empty());
+                    let tree = folder.map(|folder| Worktree { folder, repository });
+                    workspace.worktree = tree.or(workspace.worktree.take());
                 }
             }
             "pr-link" => {
@@ -694,6 +665,7 @@ impl Fold {
                 workspace.repository =
                     workspace.repository.take().or_else(|| body.peek("prRepository")?.as_str().map(str::to_owned));
                 let text = body.string("prUrl").unwrap_or_default();
+                workspace.pulled(Some(text.clone()));
                 self.notice("pr-link", text, entry.body);
             }
             "agent-name" => {

@@ -70,7 +70,7 @@ pub fn read_log(
 
 fn begin(carried: Option<Known>, id: &str, beside: &Beside) -> Fold {
     let is_resumed = carried.is_some();
-    Fold::new(carried.unwrap_or_else(|| Known::new(id)), beside.clone(), 0, is_resumed)
+    Fold::new(carried.unwrap_or_else(|| Known::begun(id)), beside.clone(), 0, is_resumed)
 }
 
 /// A subagent's log that was read.
@@ -93,12 +93,12 @@ fn side_log(
 ) -> Option<SideLog> {
     let (file, metadata) = files::open(path).ok()?;
     let size = usize::try_from(metadata.len()).ok().filter(|size| *size <= room)?;
-    let mut known = Known::new(id);
-    known.claimed.clone_from(claimed);
+    let mut known = Known::begun(id);
+    known.own.claimed.clone_from(claimed);
     let mut turns = Vec::new();
     let fold = Fold::new(known, beside.clone(), depth, false);
     let source = BufReader::with_capacity(BUFFER, file.take(metadata.len()));
     let mut known = growing::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??.known;
-    *claimed = std::mem::take(&mut known.claimed);
+    *claimed = std::mem::take(&mut known.own.claimed);
     Some(SideLog { session: known.finish(), turns, size })
 }

@@ -10,7 +10,8 @@ use super::entry::Entry;
 use crate::draft::Draft;
 use crate::json::{Members, text_of};
 use crate::normal::{
-    Approval, CallState, ForeignModel, ForeignPart, ForeignToolCall, ForeignTurn, ForeignUsage, ToolOutput,
+    Approval, CallState, ChangeKind, ForeignModel, ForeignPart, ForeignToolCall, ForeignTurn, ForeignUsage, ToolInput,
+    ToolOutput,
 };
 
 /// The model that the program names where it speaks itself.
@@ -180,6 +181,7 @@ impl Talk {
             if let Some(code) = text.strip_prefix("Exit code ").and_then(|text| text.lines().next()) {
                 call.exit_code = code.trim().parse().ok();
             }
+            edited(call, told);
             tell(call, told, &text);
             call.output = Some(ToolOutput { text, raw });
         }
@@ -206,6 +208,24 @@ fn grown(draft: &mut Draft, said: &mut Message, text: String, add: impl FnOnce(&
         }
     }
     said.pieces.extend(add(draft, text));
+}
+
+/// What the program tells of a file that was edited: whether it was there, and the lines that came and went.
+fn edited(call: &mut ForeignToolCall, told: Option<&Value>) {
+    let Some(told) = told.filter(|_| matches!(call.input, ToolInput::Edits(_))) else { return };
+    let kind = match told.get("type").and_then(Value::as_str) {
+        Some("create") => Some(ChangeKind::Create),
+        Some("update") => Some(ChangeKind::Edit),
+        _ => None,
+    };
+    let hunks = told.get("structuredPatch").and_then(Value::as_array).filter(|hunks| !hunks.is_empty());
+    let lines = hunks.map(|hunks| {
+        let lines =
+            || hunks.iter().filter_map(|hunk| hunk.get("lines")?.as_array()).flatten().filter_map(Value::as_str);
+        let count = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
+        (count('+'), count('-'))
+    });
+    call.input.came_to(kind, lines);
 }
 
 /// What the program tells of a result beside what the model is given: only what is not in the text.

@@ -7,7 +7,7 @@ use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::Source;
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Lost, Root};
+use crate::reader::{Finding, Headline, Hints, Located, Lost, Root};
 
 /// The sessions that were given names. It lists no others, so that one which is not in it is not amiss.
 const INDEX: &str = "session_index.jsonl";
@@ -34,13 +34,7 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     };
     let mut open = vec![(root.folder.join("sessions"), 0), (root.folder.join("archived_sessions"), 0)];
     while let Some((folder, depth)) = open.pop() {
-        let names = match files::names(&folder) {
-            Ok(names) => names,
-            Err(problem) => {
-                finding.problems.push(problem);
-                continue;
-            }
-        };
+        let names = finding.names(&folder);
         for name in &names {
             let path = folder.join(name);
             let Some((id, is_packed)) = rollout(name) else {
@@ -53,7 +47,8 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
             if is_packed && names.iter().any(|other| name.strip_suffix(".zst") == Some(other)) {
                 continue;
             }
-            add(root, id, &path, titles.get(id).cloned(), &mut finding);
+            let headline = Headline { title: titles.get(id).cloned(), ..Headline::default() };
+            finding.add_file(root, path, Located { headline, ..Located::nowhere(Source::Codex, id) });
         }
     }
     let found: HashSet<&str> = finding.sessions.iter().map(|located| located.id.as_str()).collect();
@@ -62,20 +57,6 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     finding.lost.sort_by(|one, other| one.id.cmp(&other.id));
     finding.sessions.sort_by(|one, other| one.path.cmp(&other.path));
     finding
-}
-
-fn add(root: &Root, id: &str, path: &Path, title: Option<String>, finding: &mut Finding) {
-    let mark = match files::stat(path) {
-        Ok(metadata) => FileMark::of(&metadata),
-        Err(problem) => return finding.problems.push(problem),
-    };
-    finding.sessions.push(Located {
-        product: root.product.clone(),
-        path: path.to_owned(),
-        mark,
-        headline: Headline { title, modified_at: Some(mark.modified_at), ..Headline::default() },
-        ..Located::nowhere(Source::Codex, id)
-    });
 }
 
 /// The names that sessions were given: a log of its own, in which the last word counts.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::damage::{BadPlace, Mark};
 use crate::draft::Draft;
-use crate::growing::{self, Step};
+use crate::growing::{self, Early, Step};
 use crate::json::{Members, text_of};
 use crate::limits::MAX_STATE;
 use crate::normal::{
@@ -20,8 +20,6 @@ use crate::normal::{
 };
 use crate::records::Record;
 
-/// How much is kept of what comes before the first turn.
-const MAX_EARLY: usize = 1_000;
 /// What stands where a person's words do, and is none of them.
 const CONTEXT: &[&str] = &[
     "<environment_context>",
@@ -39,11 +37,10 @@ const STATES: &[&str] = &["thread_settings_applied", "mcp_startup_complete", "sh
 /// What is told as an item of the model as well.
 const SHOWN: &[&str] = &["UserMessage", "AgentMessage", "Reasoning"];
 
-/// What is known between two turns. It is all that a later reading has to remember.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What is known between two turns beside the session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Known {
-    pub session: ForeignSession,
+pub(super) struct Own {
     pub title: Option<String>,
     pub has_start: bool,
     model: Option<String>,
@@ -54,33 +51,13 @@ pub(super) struct Known {
     at: Option<Timestamp>,
     /// The turns that lead here, by their numbers.
     path: Vec<u32>,
-    /// The line that comes next.
-    line: u64,
 }
+
+pub(super) type Known = growing::Known<Own>;
 
 impl Known {
-    pub(super) fn new(id: &str) -> Self {
-        Self {
-            session: ForeignSession::new(Source::Codex, id),
-            title: None,
-            has_start: false,
-            model: None,
-            mode: None,
-            total: None,
-            at: None,
-            path: Vec::new(),
-            line: 1,
-        }
-    }
-}
-
-impl growing::Known for Known {
-    fn session(&mut self) -> &mut ForeignSession {
-        &mut self.session
-    }
-
-    fn line(&mut self) -> &mut u64 {
-        &mut self.line
+    pub(super) fn begun(id: &str) -> Self {
+        Self::new(ForeignSession::new(Source::Codex, id), Own::default())
     }
 }
 
@@ -90,13 +67,13 @@ pub(super) struct Fold {
     current: Option<Draft>,
     /// Whether the turn that is open has its message.
     has_message: bool,
-    early: Vec<ForeignPart>,
-    early_context: Vec<ContextBlock>,
+    early: Early<ForeignPart>,
+    early_context: Early<ContextBlock>,
     weight: usize,
 }
 
 impl growing::Fold for Fold {
-    type Known = Known;
+    type Own = Own;
 
     fn take(&mut self, record: Record) -> Step {
         let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
@@ -108,8 +85,8 @@ impl growing::Fold for Fold {
                 return Step::GoesOn;
             }
         };
-        self.known.at = line.time("timestamp").or(self.known.at);
-        self.known.session.modified_at = self.known.session.modified_at.max(self.known.at);
+        self.known.own.at = line.time("timestamp").or(self.known.own.at);
+        self.known.session.modified_at = self.known.session.modified_at.max(self.known.own.at);
         let kind = line.string("type");
         // Older rollouts have items without an envelope, and begin with what is known of the session.
         let (kind, body) = match (kind, line.object("payload")) {
@@ -156,15 +133,18 @@ impl growing::Fold for Fold {
     fn known(&mut self) -> &mut Known {
         &mut self.known
     }
-
-    fn into_known(self) -> Known {
-        self.known
-    }
 }
 
 impl Fold {
     pub(super) fn new(known: Known) -> Self {
-        Self { known, current: None, has_message: false, early: Vec::new(), early_context: Vec::new(), weight: 0 }
+        Self {
+            known,
+            current: None,
+            has_message: false,
+            early: Early::default(),
+            early_context: Early::default(),
+            weight: 0,
+        }
     }
 
     /// Whether an item begins a turn.
@@ -196,7 +176,7 @@ impl Fold {
         let id = body.peek("turn_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         let version = self.known.session.version.clone();
         // A reading that goes on begins the turn again that it stopped in.
-        let path = &mut self.known.path;
+        let path = &mut self.known.own.path;
         if path.last() == Some(&number) {
             path.pop();
         }
@@ -205,15 +185,15 @@ impl Fold {
         let mut turn = ForeignTurn {
             id: id.map_or_else(|| format!("turn-{}", number.saturating_add(1)), str::to_owned),
             follows,
-            started_at: self.known.at,
-            ended_at: self.known.at,
+            started_at: self.known.own.at,
+            ended_at: self.known.own.at,
             agent: Some(ForeignAgent { id: "codex".into(), name: "Codex".into(), version, ..ForeignAgent::default() }),
             ..ForeignTurn::default()
         };
         turn.message.origin = MessageOrigin::Automation;
-        turn.context = mem::take(&mut self.early_context);
+        turn.context = self.early_context.give();
         let mut draft = Draft::new(turn);
-        for part in mem::take(&mut self.early) {
+        for part in self.early.give() {
             draft.push(part);
         }
         self.current = Some(draft);
@@ -223,8 +203,8 @@ impl Fold {
     /// Ends the turn that is open.
     fn end_turn(&mut self) -> Option<ForeignTurn> {
         let mut draft = self.current.take()?;
-        draft.turn.model = draft.turn.model.take().or_else(|| self.known.model.as_deref().map(ForeignModel::new));
-        draft.turn.mode = draft.turn.mode.take().or_else(|| self.known.mode.clone());
+        draft.turn.model = draft.turn.model.take().or_else(|| self.known.own.model.as_deref().map(ForeignModel::new));
+        draft.turn.mode = draft.turn.mode.take().or_else(|| self.known.own.mode.clone());
         let turn = draft.finish();
         self.known.session.count(&turn);
         Some(turn)
@@ -243,8 +223,7 @@ impl Fold {
             Some(draft) => {
                 draft.push(part);
             }
-            None if self.early.len() < MAX_EARLY => self.early.push(part),
-            None => self.known.session.damage.mark(Mark::TooLarge),
+            None => self.early.push(part, &mut self.known.session.damage),
         }
     }
 
@@ -256,8 +235,7 @@ impl Fold {
         let block = ContextBlock { name: name.to_owned(), text, ..ContextBlock::default() };
         match &mut self.current {
             Some(draft) => draft.turn.context.push(block),
-            None if self.early_context.len() < MAX_EARLY => self.early_context.push(block),
-            None => self.known.session.damage.mark(Mark::TooLarge),
+            None => self.early_context.push(block, &mut self.known.session.damage),
         }
     }
 
@@ -265,14 +243,14 @@ impl Fold {
         match kind {
             "session_meta" => self.start(body),
             "turn_context" => {
-                self.known.model = body.string("model").or(self.known.model.take());
-                self.known.mode = body.string("approval_policy").or(self.known.mode.take());
+                self.known.own.model = body.string("model").or(self.known.own.model.take());
+                self.known.own.mode = body.string("approval_policy").or(self.known.own.mode.take());
                 if let Some(folder) = body.string("cwd") {
                     self.known.session.workspace.folders = vec![Place::local(folder)];
                 }
-                if let (Some(draft), Some(model)) = (&mut self.current, &self.known.model) {
+                if let (Some(draft), Some(model)) = (&mut self.current, &self.known.own.model) {
                     draft.turn.model = Some(ForeignModel::new(model));
-                    draft.turn.mode.clone_from(&self.known.mode);
+                    draft.turn.mode.clone_from(&self.known.own.mode);
                 }
             }
             "response_item" => self.item(body),
@@ -294,7 +272,7 @@ impl Fold {
     fn start(&mut self, mut body: Members) {
         let known = &mut self.known;
         // A fork begins with what its source was told, that one's beginning included.
-        if mem::replace(&mut known.has_start, true) {
+        if mem::replace(&mut known.own.has_start, true) {
             return;
         }
         if let Some(id) = body.string("id").filter(|id| !id.is_empty() && *id != known.session.source_id) {
@@ -302,7 +280,7 @@ impl Fold {
             known.session.aliases.push(file);
         }
         known.session.version = body.string("cli_version");
-        known.session.created_at = body.time("timestamp").or(known.at);
+        known.session.created_at = body.time("timestamp").or(known.own.at);
         let spawned = body.peek("source").and_then(|source| {
             let spawn = source.get("subagent")?.get("thread_spawn")?;
             spawn.get("parent_thread_id")?.as_str().map(str::to_owned)
@@ -333,7 +311,7 @@ impl Fold {
     }
 
     fn spoke(&mut self, text: String) {
-        let at = self.known.at;
+        let at = self.known.own.at;
         let draft = self.open();
         draft.answered(at);
         if !draft.has_just(&ForeignPart::Text(text.clone())) {
@@ -342,7 +320,7 @@ impl Fold {
     }
 
     fn thought(&mut self, text: String) {
-        let at = self.known.at;
+        let at = self.known.own.at;
         let draft = self.open();
         draft.answered(at);
         if !draft.has_just(&ForeignPart::Reasoning { text: text.clone(), title: None, duration_ms: None }) {
@@ -353,7 +331,7 @@ impl Fold {
     /// What the model said, or was told.
     fn item(&mut self, mut body: Members) {
         let kind = body.string("type").unwrap_or_default();
-        let at = self.known.at;
+        let at = self.known.own.at;
         match kind.as_str() {
             "message" => {
                 let content = body.any("content").unwrap_or_default();
@@ -428,7 +406,7 @@ impl Fold {
     /// What a person was shown.
     fn event(&mut self, mut body: Members) {
         let kind = body.string("type").unwrap_or_default();
-        let at = self.known.at;
+        let at = self.known.own.at;
         match kind.as_str() {
             "user_message" => {
                 let text = body.string("message").unwrap_or_default();
@@ -463,13 +441,13 @@ impl Fold {
             }
             "thread_rolled_back" => {
                 let count = body.unsigned("num_turns").and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-                let path = &mut self.known.path;
+                let path = &mut self.known.own.path;
                 path.truncate(path.len().saturating_sub(count));
                 self.notice("thread_rolled_back", String::new(), body);
             }
             "thread_name_updated" => {
-                self.known.title =
-                    body.string("thread_name").or_else(|| body.string("name")).or(self.known.title.take());
+                self.known.own.title =
+                    body.string("thread_name").or_else(|| body.string("name")).or(self.known.own.title.take());
             }
             "item_completed" => self.shown(body),
             "exec_command_end" => {
@@ -514,10 +492,10 @@ impl Fold {
     fn used(&mut self, mut body: Members) {
         let Some(mut info) = body.object("info") else { return };
         let total = info.any("total_token_usage");
-        if total.is_some() && total == self.known.total {
+        if total.is_some() && total == self.known.own.total {
             return;
         }
-        self.known.total = total;
+        self.known.own.total = total;
         if let Some(mut last) = info.object("last_token_usage") {
             let usage = ForeignUsage {
                 input_tokens: last.unsigned("input_tokens"),

@@ -16,7 +16,7 @@ use crate::growing::{self, BUFFER, Grown};
 use crate::normal::{ForeignSession, ForeignTurn, Source};
 use crate::platform::{Environment, Platform, below, set};
 use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
-use fold::{Fold, Known};
+use fold::{Fold, Known, Own};
 
 /// The reader of Codex's sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +73,7 @@ pub fn read_log(
 
 /// Reads a compressed rollout. One that is torn gives what can be unpacked. It is not written any more, so there is nothing
 /// to read on from.
-fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<Grown<Known>> {
+fn read_packed(file: File, id: &str, turns: &mut dyn FnMut(ForeignTurn)) -> io::Result<Grown<Own>> {
     let mut broken = None;
     let unpacked = match ruzstd::decoding::StreamingDecoder::new(BufReader::with_capacity(BUFFER, file)) {
         Ok(unpacked) => Some(unpacked),
@@ -113,11 +113,11 @@ impl<R: Read> Read for Torn<'_, R> {
 }
 
 fn begin(carried: Option<Known>, id: &str) -> Fold {
-    Fold::new(carried.unwrap_or_else(|| Known::new(id)))
+    Fold::new(carried.unwrap_or_else(|| Known::begun(id)))
 }
 
 fn finish(known: Known, listed: Option<String>) -> ForeignSession {
-    let Known { mut session, title, has_start, .. } = known;
+    let Known { mut session, own: Own { title, has_start, .. }, .. } = known;
     if !has_start && session.turns > 0 {
         session.damage.mark(Mark::MissingStart);
     }

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use super::side::Side;
-use crate::files;
 use crate::normal::Source;
-use crate::reader::{FileMark, Finding, Headline, Hints, Located, Root};
+use crate::reader::{Finding, Headline, Hints, Located, Root};
 
 const EVENTS: &str = "events.jsonl";
 
@@ -16,47 +15,33 @@ pub(super) fn is_folder_of_session(path: &Path) -> bool {
 
 pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     let mut finding = Finding::default();
-    let names = match files::names(&root.folder) {
-        Ok(names) => names,
-        Err(problem) => {
-            finding.problems.push(problem);
-            return finding;
-        }
-    };
-    for name in &names {
+    for name in &finding.names(&root.folder) {
         let folder = root.folder.join(name);
         if folder.join(EVENTS).is_file() {
             let side = match hints {
                 Hints::Read => Side::read(&folder, &mut finding.problems),
                 Hints::Leave => Side::default(),
             };
-            add(root, name, &folder.join(EVENTS), side, &mut finding);
+            finding.add_file(root, folder.join(EVENTS), located(name, side));
         } else if let Some(id) = name.strip_suffix(".jsonl") {
             // The folder of the same session is the newer one.
             if !root.folder.join(id).join(EVENTS).is_file() {
-                add(root, id, &folder, Side::default(), &mut finding);
+                finding.add_file(root, folder, located(id, Side::default()));
             }
         }
     }
     finding
 }
 
-fn add(root: &Root, id: &str, path: &Path, side: Side, finding: &mut Finding) {
-    let mark = match files::stat(path) {
-        Ok(metadata) => FileMark::of(&metadata),
-        Err(problem) => return finding.problems.push(problem),
-    };
-    finding.sessions.push(Located {
-        product: root.product.clone(),
-        path: path.to_owned(),
-        mark,
+fn located(id: &str, side: Side) -> Located {
+    Located {
         workspace: side.workspace,
         headline: Headline {
             title: side.custom_title.or(side.name),
             created_at: side.created_at,
-            modified_at: side.updated_at.or(Some(mark.modified_at)),
+            modified_at: side.updated_at,
             listed: None,
         },
         ..Located::nowhere(Source::CopilotCli, id)
-    });
+    }
 }

@@ -10,6 +10,7 @@ use super::event::Event;
 use super::turn::Builder;
 use crate::blocks::blocks;
 use crate::damage::{BadPlace, Mark};
+use crate::growing::{self, Early};
 use crate::json::Members;
 use crate::limits::MAX_STATE;
 use crate::normal::{
@@ -20,8 +21,6 @@ use crate::subagents::{Child, attach, chat_of};
 
 /// The newest version of the format that is known.
 const VERSION: u64 = 1;
-/// How much is kept of what comes before the first turn.
-const MAX_EARLY: usize = 1_000;
 /// How many subagents a turn may have. Those beyond are told as the turn's own.
 const MAX_CHILDREN: usize = 1_000;
 
@@ -37,11 +36,10 @@ const STATES: &[&str] = &[
 ];
 const SMALL: usize = 64 * 1024;
 
-/// What is known between two turns. It is all that a later reading has to remember.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What is known between two turns beside the session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Known {
-    pub session: ForeignSession,
+pub(super) struct Own {
     /// The model that was chosen last.
     pub model: Option<String>,
     pub has_start: bool,
@@ -49,9 +47,9 @@ pub(super) struct Known {
     pub total: Option<ForeignUsage>,
     /// Which call started a subagent: it may work on in a later turn.
     pub agents: BTreeMap<String, String>,
-    /// The line that comes next.
-    pub line: u64,
 }
+
+pub(super) type Known = growing::Known<Own>;
 
 /// What a line of the log means for who reads it.
 #[derive(Debug)]
@@ -67,8 +65,8 @@ pub(super) struct Fold {
     current: Option<Builder>,
     children: Vec<Offspring>,
     /// What came before the first turn.
-    early: Vec<ForeignPart>,
-    early_context: Vec<ContextBlock>,
+    early: Early<ForeignPart>,
+    early_context: Early<ContextBlock>,
     /// How many bytes the current turn was told in.
     weight: usize,
 }
@@ -83,15 +81,21 @@ struct Offspring {
 }
 
 impl Known {
-    pub(super) fn new(id: &str) -> Self {
-        let session = ForeignSession::new(Source::CopilotCli, id);
-        Self { session, model: None, has_start: false, total: None, agents: BTreeMap::new(), line: 1 }
+    pub(super) fn begun(id: &str) -> Self {
+        Self::new(ForeignSession::new(Source::CopilotCli, id), Own::default())
     }
 }
 
 impl Fold {
     pub(super) fn new(known: Known) -> Self {
-        Self { known, current: None, children: Vec::new(), early: Vec::new(), early_context: Vec::new(), weight: 0 }
+        Self {
+            known,
+            current: None,
+            children: Vec::new(),
+            early: Early::default(),
+            early_context: Early::default(),
+            weight: 0,
+        }
     }
 
     pub(super) fn bad(&mut self, mark: Mark, place: BadPlace) {
@@ -136,7 +140,7 @@ impl Fold {
     /// Ends the turn that is open.
     pub(super) fn end_turn(&mut self) -> Option<ForeignTurn> {
         let builder = self.current.take()?;
-        let mut turn = builder.finish(self.known.model.as_deref());
+        let mut turn = builder.finish(self.known.own.model.as_deref());
         let children = std::mem::take(&mut self.children).into_iter().map(|child| {
             let mut told = child.builder.finish(None);
             told.id = format!("{}-turn", child.call);
@@ -194,19 +198,18 @@ impl Fold {
 
     /// What came before the first turn stands at its beginning.
     fn give_early(&mut self) {
-        for part in std::mem::take(&mut self.early) {
+        for part in self.early.give() {
             self.push(part);
         }
         if let Some(builder) = &mut self.current {
-            builder.turn.context.append(&mut self.early_context);
+            builder.turn.context.extend(self.early_context.give());
         }
     }
 
     fn push(&mut self, part: ForeignPart) {
         match &mut self.current {
             Some(builder) => builder.push(part),
-            None if self.early.len() < MAX_EARLY => self.early.push(part),
-            None => self.known.session.damage.mark(Mark::TooLarge),
+            None => self.early.push(part, &mut self.known.session.damage),
         }
     }
 
@@ -217,7 +220,7 @@ impl Fold {
 
     /// The call of the subagent that an event comes from.
     fn owner(&self, event: &Event) -> Option<String> {
-        let by_agent = || event.agent.as_ref().map(|agent| self.known.agents.get(agent).unwrap_or(agent).as_str());
+        let by_agent = || event.agent.as_ref().map(|agent| self.known.own.agents.get(agent).unwrap_or(agent).as_str());
         event.parent_call().or_else(by_agent).map(str::to_owned)
     }
 
@@ -290,8 +293,7 @@ impl Fold {
                 let block = ContextBlock { name: "system".to_owned(), text, ..ContextBlock::default() };
                 match self.current {
                     Some(_) => self.builder(&mut event).turn.context.push(block),
-                    None if self.early_context.len() < MAX_EARLY => self.early_context.push(block),
-                    None => self.known.session.damage.mark(Mark::TooLarge),
+                    None => self.early_context.push(block, &mut self.known.session.damage),
                 }
             }
             "system.notification" => {
@@ -319,9 +321,9 @@ impl Fold {
             return self.notice("subagent.started", String::new(), event.data);
         };
         if let Some(agent) = &event.agent
-            && self.known.agents.len() < MAX_CHILDREN
+            && self.known.own.agents.len() < MAX_CHILDREN
         {
-            self.known.agents.insert(agent.clone(), call.clone());
+            self.known.own.agents.insert(agent.clone(), call.clone());
         }
         let name = event.data.string("agentDisplayName").or_else(|| event.data.string("agentName"));
         let description = event.data.string("agentDescription").map(|text| text.trim().to_owned());
@@ -382,7 +384,7 @@ impl Fold {
             }
             "session.shutdown" => {
                 if let Some(total) = metrics_of(&mut event.data) {
-                    self.known.total = Some(total);
+                    self.known.own.total = Some(total);
                 }
                 self.notice("session.shutdown", String::new(), Members::default());
             }
@@ -406,7 +408,7 @@ impl Fold {
     /// The model that is used from here on.
     fn choose(&mut self, model: Option<String>) {
         let Some(model) = model else { return };
-        let before = self.known.model.replace(model);
+        let before = self.known.own.model.replace(model);
         if let Some(builder) = &mut self.current {
             builder.model_changes(before.as_deref());
         }
@@ -415,7 +417,7 @@ impl Fold {
     fn start(&mut self, mut event: Event) {
         let known = &mut self.known;
         let data = &mut event.data;
-        known.has_start = true;
+        known.own.has_start = true;
         if let Some(id) = data.string("sessionId").filter(|id| !id.is_empty() && *id != known.session.source_id) {
             let folder = std::mem::replace(&mut known.session.source_id, id);
             known.session.aliases.insert(0, folder);
@@ -425,7 +427,7 @@ impl Fold {
         }
         known.session.version = data.string("copilotVersion");
         known.session.created_at = data.time("startTime").or(event.at);
-        known.model = data.string("selectedModel").or(known.model.take());
+        known.own.model = data.string("selectedModel").or(known.own.model.take());
         self.context(&mut event.data);
     }
 

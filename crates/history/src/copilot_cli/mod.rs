@@ -27,7 +27,7 @@ use crate::lines::Lines;
 use crate::normal::{ForeignSession, ForeignTurn, NO_MESSAGES, Source};
 use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
 use event::Event;
-use fold::{Fold, Known, Step};
+use fold::{Fold, Known, Own, Step};
 use side::Side;
 
 /// The reader of the Copilot CLI's sessions.
@@ -52,7 +52,7 @@ impl Reader for CopilotCli {
         let path = located.meant_for(Source::CopilotCli)?;
         let (mut file, _) = files::open(path)?;
         let (offset, known) = match from {
-            None => (0, Known::new(&located.id)),
+            None => (0, Known::begun(&located.id)),
             Some(bookmark) => {
                 let known = serde_json::from_value(bookmark.carried.clone());
                 let known: Known =
@@ -74,7 +74,7 @@ pub fn read_log(
     turns: &mut dyn FnMut(ForeignTurn),
 ) -> std::io::Result<Reading> {
     let (offset, known) = match from {
-        None => (0, Known::new(id)),
+        None => (0, Known::begun(id)),
         Some(bookmark) => (bookmark.offset, serde_json::from_value(bookmark.carried.clone())?),
     };
     let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
@@ -91,7 +91,7 @@ fn read_events(
     offset: u64,
     known: Known,
     turns: &mut dyn FnMut(ForeignTurn),
-) -> std::io::Result<Grown<Known>> {
+) -> std::io::Result<Grown<Own>> {
     let mut lines = Lines::new(source, MAX_PIECE, offset, known.line);
     let mut fold = Fold::new(known);
     let mut trail: Trail<Known> = Trail::new();
@@ -166,7 +166,7 @@ fn read_events(
     let mut known = fold.known;
     if is_empty {
         known.session.damage.mark(Mark::Empty);
-    } else if !known.has_start {
+    } else if !known.own.has_start {
         known.session.damage.mark(Mark::MissingStart);
     }
     let (bookmark, steps) = trail.finish(end, known.session.turns);
@@ -183,7 +183,7 @@ fn without_zeros(line: &[u8]) -> &[u8] {
 
 /// The session, with what lies beside its log.
 fn finish(known: Known, located: &Located) -> ForeignSession {
-    let Known { mut session, total, .. } = known;
+    let Known { mut session, own: Own { total, .. }, .. } = known;
     let side = match located.path.parent() {
         Some(folder) if find::is_folder_of_session(&located.path) => Side::read(folder, &mut Vec::new()),
         _ => Side::default(),

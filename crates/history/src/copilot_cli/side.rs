@@ -10,7 +10,7 @@ use crate::error::HistoryError;
 use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
-use crate::normal::{Place, Workspace};
+use crate::normal::{Place, Workspace, Worktree};
 
 /// What the files beside the log say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,6 +75,14 @@ impl Side {
         let Ok(mut members) = Members::of(value) else { return };
         self.custom_title = members.string("customTitle").filter(|title| !title.is_empty());
         self.parent = members.string("parentSessionId");
+        let Some(mut tree) = members.object("worktreeProperties") else { return };
+        let mut text = |key: &str| tree.string(key).filter(|text| !text.is_empty());
+        let workspace = &mut self.workspace;
+        workspace.pulled(text("pullRequestUrl"));
+        workspace.base_branch = text("baseBranchName").or(workspace.base_branch.take());
+        workspace.branch = workspace.branch.take().or_else(|| text("branchName"));
+        let repository = text("repositoryPath");
+        workspace.worktree = text("worktreePath").map(|folder| Worktree { folder, repository });
     }
 }
 

@@ -18,7 +18,7 @@ use crate::json::{Members, text_of};
 use crate::limits::MAX_SMALL_FILE;
 use crate::normal::{ForeignChat, ForeignSession, ForeignTurn, Place, Source, Workspace};
 use crate::platform::{Environment, Platform, below, set};
-use crate::reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root};
+use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
 use crate::records::value_of;
 use crate::subagents::Child;
 use replay::Replayed;
@@ -44,19 +44,9 @@ impl Reader for Gemini {
 
     fn find(&self, root: &Root, hints: Hints) -> Finding {
         let mut finding = Finding::default();
-        let projects = files::names(&root.folder).unwrap_or_else(|problem| {
-            finding.problems.push(problem);
-            Vec::new()
-        });
-        for project in projects {
+        for project in finding.names(&root.folder) {
             let folder = root.folder.join(project);
-            let names = match files::names(&folder.join("chats")) {
-                Ok(names) => names,
-                Err(problem) => {
-                    finding.problems.push(problem);
-                    continue;
-                }
-            };
+            let names = finding.names(&folder.join("chats"));
             // Subagents' files lie in a folder that is called as their session.
             let names = names.iter().filter(|name| name.starts_with("session-"));
             let workspace = match hints {
@@ -65,21 +55,8 @@ impl Reader for Gemini {
             };
             for name in names {
                 let Some(stem) = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json")) else { continue };
-                let path = folder.join("chats").join(name);
-                match files::stat(&path) {
-                    Ok(metadata) => {
-                        let mark = FileMark::of(&metadata);
-                        finding.sessions.push(Located {
-                            product: root.product.clone(),
-                            path,
-                            mark,
-                            workspace: workspace.clone(),
-                            headline: Headline { modified_at: Some(mark.modified_at), ..Headline::default() },
-                            ..Located::nowhere(Source::Gemini, stem)
-                        });
-                    }
-                    Err(problem) => finding.problems.push(problem),
-                }
+                let located = Located { workspace: workspace.clone(), ..Located::nowhere(Source::Gemini, stem) };
+                finding.add_file(root, folder.join("chats").join(name), located);
             }
         }
         finding

@@ -10,8 +10,8 @@ use crate::draft::Draft;
 use crate::ending::{Origin, Range, Request, TurnMark};
 use crate::json::{Members, text_of};
 use crate::normal::{
-    AttachmentKind, CallState, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel, ForeignPart,
-    ForeignSession, ForeignTurn, ForeignUsage, ToolOutput,
+    AttachmentKind, CallState, ChangeKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignModel,
+    ForeignPart, ForeignSession, ForeignToolCall, ForeignTurn, ForeignUsage, ToolOutput,
 };
 use crate::subagents::{Child, attach};
 
@@ -245,6 +245,7 @@ impl Teller {
             Some("cancelled") => CallState::Refused,
             _ => CallState::Interrupted,
         };
+        edited(call, told.peek("resultDisplay"));
         call.shown_name = told.string("displayName").filter(|shown| *shown != call.name);
         call.intention = told.string("description");
         let result = told.any("result");
@@ -270,6 +271,19 @@ impl Teller {
         session.count(&turn);
         turn
     }
+}
+
+/// What the program shows of a file that was edited: whether it was there, and the lines that came and went.
+fn edited(call: &mut ForeignToolCall, shown: Option<&Value>) {
+    let Some(shown) = shown else { return };
+    let is_new =
+        shown.get("isNewFile").and_then(Value::as_bool).or_else(|| Some(shown.get("originalContent")?.is_null()));
+    let kind = is_new.map(|is_new| if is_new { ChangeKind::Create } else { ChangeKind::Edit });
+    let lines = shown.get("diffStat").and_then(|stat| {
+        let sum = |keys: [&str; 2]| keys.iter().filter_map(|key| stat.get(key)?.as_u64()).reduce(u64::saturating_add);
+        Some((sum(["model_added_lines", "user_added_lines"])?, sum(["model_removed_lines", "user_removed_lines"])?))
+    });
+    call.input.came_to(kind, lines);
 }
 
 /// What a call gave back to the model.

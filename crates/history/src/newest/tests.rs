@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::changes::{Changes, Gathered, Gathering};
 use crate::normal::Source;
-use crate::read_whole;
+use crate::{Bookmark, read_whole};
 
 /// A session in a file of its own.
 struct Written {
@@ -29,6 +30,16 @@ impl Written {
 
     fn ending(&self) -> Option<Ending> {
         reader_of(self.source).read(&self.located(), None, &mut |_| {}).unwrap().ending
+    }
+
+    /// What the session changed, and the bookmark with which that can be gathered on.
+    fn gather(&self, from: Option<(&Bookmark, Changes)>) -> (Option<Bookmark>, Gathered) {
+        let mut gathering =
+            from.clone().map_or_else(Gathering::default, |(from, before)| Gathering::from(from, before));
+        let from = from.map(|(from, _)| from);
+        let read = reader_of(self.source).read(&self.located(), from, &mut |turn| gathering.take(&turn)).unwrap();
+        assert!(read.bookmark.as_ref().is_none_or(|bookmark| gathering.fits(bookmark)), "{:?}", read.bookmark);
+        (read.bookmark, gathering.finish())
     }
 
     /// Every window that an ending gives is the end of what reading everything gives. Gives how many were given by it.
@@ -155,8 +166,18 @@ proptest! {
             let ends: Vec<usize> = log.match_indices('\n').map(|(at, _)| at + 1).collect();
             std::fs::write(&written.path, &log[..ends[cut.index(ends.len())]]).unwrap();
             let ending = written.ending();
+            let (bookmark, before) = written.gather(None);
             append(&written.path, &log[ends[cut.index(ends.len())]..]);
             written.check(ending.as_ref());
+            // What a session changed is the same, read on or read anew.
+            let (_, whole) = written.gather(None);
+            if let Some(bookmark) = bookmark {
+                let (again, grown) = written.gather(Some((&bookmark, before.before)));
+                prop_assert_eq!(&grown.changes, &whole.changes, "{}", source);
+                prop_assert_eq!(&grown.before, &whole.before);
+                prop_assert!(again.is_some());
+            }
+            prop_assert!(!whole.changes.is_empty() || !log.contains("f0"), "{}", source);
         }
     }
 }
@@ -194,6 +215,36 @@ fn growing(turns: &[(u8, prop::sample::Index)]) -> Vec<(Source, &'static str, St
                 "data": {"content": words, "messageId": id}}));
             leaf = Some(entries);
             entries += 1;
+        }
+        if *answers > 0 {
+            // Each answer edits a file: it is written, changed, or, where the tool can, removed.
+            let (asked, done, call) = (format!("e{entries}"), format!("e{}", entries + 1), format!("c{number}"));
+            let path = format!("f{}", number % 3);
+            let input = match number % 5 {
+                0 | 3 => json!({"path": path, "content": "one\ntwo\n"}),
+                _ => json!({"path": path, "oldText": "two", "newText": format!("{number}\nthree")}),
+            };
+            let (name, input) = (if number % 5 % 3 == 0 { "write" } else { "edit" }, &input);
+            let head = ["Add", "Update", "Delete"][number % 3];
+            let patch = format!("*** Begin Patch\n*** {head} File: {path}\n+x\n*** End Patch");
+            pi.push(json!({"type": "message", "id": asked, "parentId": parent(leaf), "message": {"role": "assistant",
+                "content": [{"type": "toolCall", "id": call, "name": name, "arguments": input}]}}));
+            pi.push(json!({"type": "message", "id": done, "parentId": asked,
+                "message": {"role": "toolResult", "toolCallId": call, "content": "ok"}}));
+            claude.push(json!({"type": "assistant", "uuid": asked, "parentUuid": parent(leaf), "sessionId": "s",
+                "message": {"id": asked, "content": [{"type": "tool_use", "id": call, "name": name, "input": input}]}}));
+            claude.push(json!({"type": "user", "uuid": done, "parentUuid": asked, "sessionId": "s",
+                "message": {"content": [{"type": "tool_result", "tool_use_id": call, "content": "ok"}]}}));
+            codex.push(json!({"type": "response_item", "payload":
+                {"type": "custom_tool_call", "call_id": call, "name": "apply_patch", "input": patch}}));
+            codex.push(json!({"type": "response_item", "payload":
+                {"type": "custom_tool_call_output", "call_id": call, "output": "ok"}}));
+            copilot.push(json!({"type": "tool.execution_start", "id": asked,
+                "data": {"toolCallId": call, "toolName": name, "arguments": input}}));
+            copilot.push(json!({"type": "tool.execution_complete", "id": done,
+                "data": {"toolCallId": call, "success": true, "result": {"content": "ok"}}}));
+            leaf = Some(entries + 1);
+            entries += 2;
         }
         if *answers == 2 {
             codex.push(json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}));

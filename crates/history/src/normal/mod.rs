@@ -11,12 +11,12 @@ mod tool;
 mod turn;
 
 pub use message::{AttachmentKind, ForeignAttachment, ForeignMessage};
-pub use model::{ForeignModel, ForeignUsage, split_model_id};
+pub use model::{ForeignModel, ForeignUsage, model_key, split_model_id};
 pub use part::{
     ChangeKind, CodeBlock, CodeCitation, ContextBlock, ForeignEdit, ForeignPart, Notice, Question, TextChange,
 };
 pub use place::{Place, Position, Range};
-pub use session::{FIRST_MESSAGE_LENGTH, ForeignSession, NO_MESSAGES, SessionState, Source, Workspace};
+pub use session::{FIRST_MESSAGE_LENGTH, ForeignSession, NO_MESSAGES, SessionState, Source, Workspace, Worktree};
 pub use tool::{
     Approval, CallState, ForeignChat, ForeignToolCall, ForeignToolKind, Replacement, TodoItem, TodoStatus, ToolInput,
     ToolOutput,

@@ -12,7 +12,7 @@ pub struct ForeignModel {
     /// What stands before the first `/` of the id, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// What stands behind it: what models are compared by over all tools.
+    /// What stands behind it. [`model_key`] makes of it what models are compared by.
     pub model: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
@@ -47,6 +47,56 @@ pub fn split_model_id(id: &str) -> (Option<&str>, &str) {
         Some((vendor, model)) if !vendor.is_empty() && !model.is_empty() => (Some(vendor), model),
         _ => (None, id),
     }
+}
+
+/// The name by which a model is compared over all tools, however it is spelled: without vendor and trailing date, in small
+/// letters, with the dots of its version as dashes. `copilot/claude-opus-4.5` and `claude-opus-4-5-20251101` are one model.
+/// It is for comparing alone; people are shown what their tool wrote.
+///
+/// A gateway stands before the vendor, and both are left out: so an id, and the model that [`split_model_id`] gives of it,
+/// come to the same.
+pub fn model_key(id: &str) -> String {
+    let model = id.trim().trim_end_matches('/');
+    let model = model.rsplit_once('/').map_or(model, |(_, model)| model).to_ascii_lowercase();
+    let mut key = String::with_capacity(model.len());
+    let mut rest = model.chars().peekable();
+    while let Some(letter) = rest.next() {
+        let is_version = letter == '.'
+            && key.ends_with(|before: char| before.is_ascii_digit())
+            && rest.peek().is_some_and(char::is_ascii_digit);
+        key.push(if is_version { '-' } else { letter });
+    }
+    let length = undated(&key).len();
+    key.truncate(length);
+    key
+}
+
+/// A name without the date at its end: `-20251101`, `@20251101` or `-2025-11-01`. A name that is nothing else stays.
+fn undated(name: &str) -> &str {
+    let is_date = |digits: &str| {
+        let part = |from: usize, to: usize| digits.get(from..to).and_then(|digits| digits.parse::<u32>().ok());
+        digits.len() == 8
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && part(0, 4).is_some_and(|year| (2000..2100).contains(&year))
+            && part(4, 6).is_some_and(|month| (1..=12).contains(&month))
+            && part(6, 8).is_some_and(|day| (1..=31).contains(&day))
+    };
+    for length in ["20251101".len(), "2025-11-01".len()] {
+        let Some((head, date)) = name.len().checked_sub(length).and_then(|at| name.split_at_checked(at)) else {
+            continue;
+        };
+        let digits = match length {
+            8 => date.to_owned(),
+            _ if date.as_bytes().get(4) == Some(&b'-') && date.as_bytes().get(7) == Some(&b'-') => {
+                date.replace('-', "")
+            }
+            _ => continue,
+        };
+        if let Some(bare) = head.strip_suffix(['-', '@']).filter(|bare| !bare.is_empty() && is_date(&digits)) {
+            return bare;
+        }
+    }
+    name
 }
 
 impl ForeignModel {
@@ -114,6 +164,44 @@ mod tests {
         ] {
             assert_eq!(split_model_id(id), expected, "{id}");
         }
+    }
+
+    #[test]
+    fn one_model_has_one_name_to_compare_by_however_it_is_spelled() {
+        for (key, spellings) in [
+            (
+                "claude-opus-4-5",
+                &["claude-opus-4-5", "copilot/claude-opus-4.5", "claude-opus-4-5-20251101", "Claude-Opus-4.5"][..],
+            ),
+            ("claude-sonnet-4", &["claude-sonnet-4", "claude-sonnet-4-20250514", "anthropic/claude-sonnet-4@20250514"]),
+            ("claude-sonnet-4-5", &["claude-sonnet-4-5-20250929", "copilot/claude-sonnet-4.5", "claude-sonnet-4.5"]),
+            (
+                "claude-haiku-4-5",
+                &[
+                    "generic-copilot/litellm/anthropic/claude-haiku-4.5",
+                    "claude-haiku-4-5-20251001",
+                    "claude-haiku-4.5",
+                ],
+            ),
+            ("gpt-4-1", &["gpt-4.1", "openai/gpt-4.1-2025-04-14", "GPT-4.1"]),
+            ("gpt-5-1-codex", &["gpt-5.1-codex", "copilot/gpt-5.1-codex"]),
+            ("gemini-3-1-pro-preview-customtools", &["gemini-3.1-pro-preview-customtools"]),
+            ("o3-mini", &["copilot/o3-mini", "o3-mini"]),
+            // What only looks like a date is none, and a name stays a name.
+            ("m-20259901", &["m-20259901"]),
+            ("20251101", &["20251101"]),
+            ("-20251101", &["-20251101"]),
+            ("v1.beta", &["v1.beta"]),
+            ("é-4-5", &["é-4.5-20251101"]),
+            ("", &["", "/", " "]),
+        ] {
+            for spelling in spellings {
+                assert_eq!(model_key(spelling), key, "{spelling}");
+                assert_eq!(model_key(split_model_id(spelling).1), key, "{spelling}");
+                assert_eq!(model_key(key), key);
+            }
+        }
+        assert_ne!(model_key("claude-opus-4.5"), model_key("claude-opus-4"));
     }
 
     #[test]

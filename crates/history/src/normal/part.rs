@@ -56,6 +56,12 @@ pub enum ChangeKind {
     Edit,
 }
 
+impl ChangeKind {
+    pub(crate) fn is_edit(&self) -> bool {
+        *self == Self::Edit
+    }
+}
+
 /// A stretch of a file and what takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

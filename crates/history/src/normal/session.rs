@@ -5,7 +5,7 @@ use std::fmt;
 use grove_core::{Extra, MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{ForeignTurn, ForeignUsage, Place, TurnOutcome};
+use super::{ForeignTurn, ForeignUsage, Place, TurnOutcome, model_key};
 use crate::damage::Damage;
 use crate::limits::MAX_NAMES;
 
@@ -76,7 +76,7 @@ pub struct ForeignSession {
     pub turns_completed: u32,
     /// What was said first, cut short; see [`FIRST_MESSAGE_LENGTH`] and [`NO_MESSAGES`].
     pub first_message: String,
-    /// The models that answered, without their vendors, each once, in order.
+    /// The models that answered, without their vendors, each once, in order, as they were first spelled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     /// The tools that were used, each once, in order.
@@ -111,13 +111,43 @@ pub struct Workspace {
     pub branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The branch that the work began from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<String>,
+    /// Where it worked beside its repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+    /// The address of the pull request that came of it: the newest, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
 
+/// A worktree of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Worktree {
+    pub folder: String,
+    /// The folder of the repository that it was made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+}
+
+/// How long the address of a pull request may be.
+const LONGEST_ADDRESS: usize = 2_048;
+
 impl Workspace {
+    /// Takes in that a pull request came of the session. What is no address of a page is none.
+    pub(crate) fn pulled(&mut self, address: Option<String>) {
+        let is_page = |address: &String| {
+            address.len() <= LONGEST_ADDRESS && (address.starts_with("https://") || address.starts_with("http://"))
+        };
+        self.pull_request = address.filter(is_page).or(self.pull_request.take());
+    }
+
     /// Takes from `other` what is not known yet.
     pub fn fill(&mut self, other: Self) {
         if self.folders.is_empty() {
@@ -127,9 +157,12 @@ impl Workspace {
         fill(&mut self.repository, other.repository);
         fill(&mut self.branch, other.branch);
         fill(&mut self.commit, other.commit);
+        fill(&mut self.base_branch, other.base_branch);
+        fill(&mut self.pull_request, other.pull_request);
         fill(&mut self.system, other.system);
         fill(&mut self.shell, other.shell);
         self.file = self.file.take().or(other.file);
+        self.worktree = self.worktree.take().or(other.worktree);
     }
 }
 
@@ -177,7 +210,7 @@ impl ForeignSession {
             TurnOutcome::Interrupted => SessionState::Interrupted,
         };
         if let Some(model) = &turn.model {
-            add_name(&mut self.models, &model.model);
+            add_model(&mut self.models, &model.model);
         }
         for call in turn.tool_calls() {
             add_name(&mut self.tools, &call.name);
@@ -194,6 +227,18 @@ impl ForeignSession {
             self.agent = Some(agent.name.clone()).filter(|name| !name.is_empty());
         }
         self.modified_at = self.modified_at.max(turn.ended_at.max(turn.started_at));
+    }
+}
+
+/// A model that is there in another spelling is not another one.
+fn add_model(models: &mut Vec<String>, model: &str) {
+    // Most turns have a model that is known in the same spelling.
+    if models.iter().any(|known| known == model) {
+        return;
+    }
+    let key = model_key(model);
+    if !models.iter().any(|known| model_key(known) == key) {
+        add_name(models, model);
     }
 }
 

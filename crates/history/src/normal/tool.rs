@@ -4,7 +4,7 @@ use grove_core::{Extra, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ForeignTurn, Place};
+use super::{ChangeKind, ForeignTurn, Place};
 
 /// One call of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,9 +128,38 @@ pub enum ToolInput {
 #[serde(rename_all = "camelCase", default)]
 pub struct Replacement {
     pub path: String,
+    /// What is done to the file. One that is written whole counts as created where nothing says that it was there.
+    #[serde(skip_serializing_if = "ChangeKind::is_edit")]
+    pub kind: ChangeKind,
+    /// Where it lay before, where it is moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub after: String,
+    /// Lines that came and lines that went, where the tool says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+}
+
+impl ToolInput {
+    /// What the result of a call says of the one file that it edits: whether it was there, and how many lines came and went
+    /// in all. Of a call that edits several, a result says nothing here.
+    pub(crate) fn came_to(&mut self, kind: Option<ChangeKind>, lines: Option<(u64, u64)>) {
+        let Self::Edits(edits) = self else { return };
+        if edits.iter().any(|edit| edit.path != edits[0].path) {
+            return;
+        }
+        for (at, edit) in edits.iter_mut().enumerate() {
+            edit.kind = kind.unwrap_or(edit.kind);
+            if let Some((added, removed)) = lines {
+                // The sum stands at the first, so that it is counted once.
+                (edit.added, edit.removed) = if at == 0 { (Some(added), Some(removed)) } else { (Some(0), Some(0)) };
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

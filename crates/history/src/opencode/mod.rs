@@ -72,10 +72,7 @@ impl Reader for OpenCode {
     /// The list is in the database, so that is looked at whatever the hints say.
     fn find(&self, root: &Root, _: Hints) -> Finding {
         let mut finding = Finding::default();
-        let names = files::names(&root.folder).unwrap_or_else(|problem| {
-            finding.problems.push(problem);
-            Vec::new()
-        });
+        let names = finding.names(&root.folder);
         let mut known = HashSet::new();
         let mut has_database = false;
         // Versions that are not released have databases of their own.

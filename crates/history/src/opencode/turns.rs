@@ -11,8 +11,8 @@ use crate::draft::Draft;
 use crate::json::{Members, text_of};
 use crate::limits::MAX_STATE;
 use crate::normal::{
-    AttachmentKind, CallState, ContextBlock, ForeignAgent, ForeignAttachment, ForeignChat, ForeignModel, ForeignPart,
-    ForeignSession, ForeignTurn, ForeignUsage, Place, Source, ToolOutput,
+    AttachmentKind, CallState, ChangeKind, ContextBlock, ForeignAgent, ForeignAttachment, ForeignChat, ForeignModel,
+    ForeignPart, ForeignSession, ForeignToolCall, ForeignTurn, ForeignUsage, Place, Source, ToolOutput,
 };
 use crate::subagents::{Child, attach};
 
@@ -218,6 +218,7 @@ impl<'a> Teller<'a> {
         call.output = output.map(|text| ToolOutput { text, raw: None });
         if let Some(mut metadata) = state.object("metadata") {
             call.exit_code = metadata.signed("exit");
+            edited(call, &metadata);
             let agent = metadata.string("sessionId").or_else(|| metadata.string("sessionID"));
             if let Some(agent) = agent {
                 let call = call.id.clone();
@@ -226,6 +227,17 @@ impl<'a> Teller<'a> {
         }
         draft.moved(ended_at);
     }
+}
+
+/// What the program tells of a file that was edited: whether it was there, and the lines that came and went.
+fn edited(call: &mut ForeignToolCall, told: &Members) {
+    let kind = told.peek("exists").and_then(Value::as_bool);
+    let kind = kind.map(|is_there| if is_there { ChangeKind::Edit } else { ChangeKind::Create });
+    let lines = told.peek("filediff").and_then(|diff| {
+        let number = |key: &str| diff.get(key).and_then(Value::as_u64);
+        Some((number("additions")?, number("deletions")?))
+    });
+    call.input.came_to(kind, lines);
 }
 
 fn other(draft: &mut Draft, kind: String, mut part: Members) {

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::chain::{Chain, Hangs};
 use crate::damage::{BadPlace, Mark};
 use crate::draft::Draft;
-use crate::ending::Asked;
-use crate::growing::{self, Step};
+use crate::growing::{self, Early, Step};
 use crate::json::{Members, text_of};
 use crate::limits::MAX_STATE;
 use crate::normal::{
@@ -22,14 +21,11 @@ use crate::records::Record;
 
 /// The newest version of the format that is known.
 const VERSION: u64 = 3;
-/// How much is kept of what comes before the first turn.
-const MAX_EARLY: usize = 1_000;
 
-/// What is known between two turns. It is all that a later reading has to remember.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What is known between two turns beside the session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Known {
-    pub session: ForeignSession,
+pub(super) struct Own {
     pub title: Option<String>,
     pub has_start: bool,
     /// The program, as it is shown.
@@ -38,30 +34,13 @@ pub(super) struct Known {
     model: Option<String>,
     /// What the newest turn goes on from.
     follows: Follows,
-    line: u64,
 }
+
+pub(super) type Known = growing::Known<Own>;
 
 impl Known {
-    pub(super) fn new(id: &str, product: &str) -> Self {
-        Self {
-            session: ForeignSession::new(Source::Pi, id),
-            title: None,
-            has_start: false,
-            product: product.to_owned(),
-            model: None,
-            follows: Follows::Previous,
-            line: 1,
-        }
-    }
-}
-
-impl growing::Known for Known {
-    fn session(&mut self) -> &mut ForeignSession {
-        &mut self.session
-    }
-
-    fn line(&mut self) -> &mut u64 {
-        &mut self.line
+    pub(super) fn begun(id: &str, product: &str) -> Self {
+        Self::new(ForeignSession::new(Source::Pi, id), Own { product: product.to_owned(), ..Own::default() })
     }
 }
 
@@ -72,18 +51,18 @@ pub(super) struct Fold {
     /// Whether the next line is the one at which an earlier reading stopped.
     is_resumed: bool,
     current: Option<Draft>,
-    early: Vec<ForeignPart>,
+    early: Early<ForeignPart>,
     weight: usize,
 }
 
 impl Fold {
     pub(super) fn new(known: Known, is_resumed: bool) -> Self {
-        Self { known, chain: Chain::new(is_resumed), is_resumed, current: None, early: Vec::new(), weight: 0 }
+        Self { known, chain: Chain::new(is_resumed), is_resumed, current: None, early: Early::default(), weight: 0 }
     }
 }
 
 impl growing::Fold for Fold {
-    type Known = Known;
+    type Own = Own;
 
     fn take(&mut self, record: Record) -> Step {
         let (length, place) = (record.length, record.place(format!("a turn of more than {MAX_STATE} bytes")));
@@ -133,8 +112,8 @@ impl growing::Fold for Fold {
         let ended = begins.then(|| {
             let ended = self.end_turn();
             let number = self.known.session.turns;
-            self.known.follows = match hangs {
-                _ if is_resumed => self.known.follows,
+            self.known.own.follows = match hangs {
+                _ if is_resumed => self.known.own.follows,
                 Hangs::From(turn) => Follows::of(number, turn),
                 Hangs::Nowhere | Hangs::Unknown => Follows::Previous,
             };
@@ -173,16 +152,8 @@ impl growing::Fold for Fold {
         &mut self.known
     }
 
-    fn found(&mut self) -> Vec<(u64, Option<u32>)> {
-        self.chain.found().collect()
-    }
-
-    fn know(&mut self, asked: &[Asked]) {
-        self.chain.know(asked);
-    }
-
-    fn into_known(self) -> Known {
-        self.known
+    fn chain(&mut self) -> Option<&mut Chain> {
+        Some(&mut self.chain)
     }
 }
 
@@ -201,7 +172,7 @@ fn begins(kind: &str, entry: &Members, hangs: Hangs, here: Option<u32>) -> bool 
 impl Fold {
     fn start(&mut self, mut header: Members) {
         let known = &mut self.known;
-        if mem::replace(&mut known.has_start, true) {
+        if mem::replace(&mut known.own.has_start, true) {
             return;
         }
         if let Some(version) = header.unsigned("version").filter(|version| *version > VERSION) {
@@ -218,19 +189,19 @@ impl Fold {
         // A path in some places and an id in others.
         let parent = ["parentSession", "parentSessionId", "branchedFrom"].iter().find_map(|key| header.string(key));
         known.session.parent = parent.map(|parent| session_of(&parent).to_owned());
-        known.title = header.string("title");
+        known.own.title = header.string("title");
         let model = header.string("modelId");
-        known.model = model.map(|model| model_id(header.string("provider"), &model));
+        known.own.model = model.map(|model| model_id(header.string("provider"), &model));
     }
 
     fn begin(&mut self, id: Option<&str>, at: Option<Timestamp>) {
         let number = self.known.session.turns;
-        let name = self.known.product.clone();
+        let name = self.known.own.product.clone();
         let mut turn = ForeignTurn {
             id: id
                 .filter(|id| !id.is_empty())
                 .map_or_else(|| format!("turn-{}", number.saturating_add(1)), str::to_owned),
-            follows: self.known.follows,
+            follows: self.known.own.follows,
             started_at: at,
             ended_at: at,
             agent: Some(ForeignAgent { id: "pi".into(), name, ..ForeignAgent::default() }),
@@ -238,7 +209,7 @@ impl Fold {
         };
         turn.message.origin = MessageOrigin::Automation;
         let mut draft = Draft::new(turn);
-        for part in mem::take(&mut self.early) {
+        for part in self.early.give() {
             draft.push(part);
         }
         self.current = Some(draft);
@@ -246,7 +217,7 @@ impl Fold {
 
     fn end_turn(&mut self) -> Option<ForeignTurn> {
         let mut draft = self.current.take()?;
-        draft.turn.model = draft.turn.model.take().or_else(|| self.known.model.as_deref().map(ForeignModel::new));
+        draft.turn.model = draft.turn.model.take().or_else(|| self.known.own.model.as_deref().map(ForeignModel::new));
         let turn = draft.finish();
         self.known.session.count(&turn);
         Some(turn)
@@ -255,7 +226,7 @@ impl Fold {
     /// The turn that is open. What an agent does without having been asked begins one without a message.
     fn open(&mut self, at: Option<Timestamp>) -> &mut Draft {
         if self.current.is_none() {
-            self.known.follows = Follows::Previous;
+            self.known.own.follows = Follows::Previous;
             self.begin(None, at);
         }
         self.current.get_or_insert_default()
@@ -266,8 +237,7 @@ impl Fold {
             Some(draft) => {
                 draft.push(part);
             }
-            None if self.early.len() < MAX_EARLY => self.early.push(part),
-            None => self.known.session.damage.mark(Mark::TooLarge),
+            None => self.early.push(part, &mut self.known.session.damage),
         }
     }
 
@@ -284,14 +254,14 @@ impl Fold {
             "model_change" => {
                 let model = entry.string("modelId").or_else(|| entry.string("model"));
                 if let Some(model) = model {
-                    self.known.model = Some(model_id(entry.string("provider"), &model));
+                    self.known.own.model = Some(model_id(entry.string("provider"), &model));
                 }
             }
             "session_info" => {
                 let name = entry.string("name").unwrap_or_default();
-                self.known.title = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+                self.known.own.title = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
             }
-            "title_change" => self.known.title = entry.string("title").or(self.known.title.take()),
+            "title_change" => self.known.own.title = entry.string("title").or(self.known.own.title.take()),
             "thinking_level_change" | "mode_change" | "service_tier_change" => {}
             "compaction" | "branch_summary" => {
                 let text = entry.string("summary").unwrap_or_default();

@@ -13,8 +13,8 @@ use crate::files;
 use crate::growing;
 use crate::normal::{ForeignSession, ForeignTurn, Source};
 use crate::platform::{Environment, Platform, below, set};
-use crate::reader::{Bookmark, FileMark, Finding, Headline, Hints, Located, Reader, Reading, Root};
-use fold::{Fold, Known, session_of};
+use crate::reader::{Bookmark, Finding, Hints, Located, Reader, Reading, Root};
+use fold::{Fold, Known, Own, session_of};
 
 /// The reader of pi's and oh-my-pi's sessions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,34 +39,12 @@ impl Reader for Pi {
     fn find(&self, root: &Root, _: Hints) -> Finding {
         let mut finding = Finding::default();
         let mut folders = vec![root.folder.clone()];
-        match files::names(&root.folder) {
-            Ok(names) => folders.extend(names.iter().map(|name| root.folder.join(name))),
-            Err(problem) => finding.problems.push(problem),
-        }
+        folders.extend(finding.names(&root.folder).iter().map(|name| root.folder.join(name)));
         for folder in folders {
-            let names = match files::names(&folder) {
-                Ok(names) => names,
-                Err(problem) => {
-                    finding.problems.push(problem);
-                    continue;
-                }
-            };
             // What begins with a dot is being written, and takes the place of another when it is.
+            let names = finding.names(&folder);
             for name in names.iter().filter(|name| name.ends_with(".jsonl") && !name.starts_with('.')) {
-                let path = folder.join(name);
-                match files::stat(&path) {
-                    Ok(metadata) => {
-                        let mark = FileMark::of(&metadata);
-                        finding.sessions.push(Located {
-                            product: root.product.clone(),
-                            mark,
-                            headline: Headline { modified_at: Some(mark.modified_at), ..Headline::default() },
-                            path,
-                            ..Located::nowhere(Source::Pi, session_of(name))
-                        });
-                    }
-                    Err(problem) => finding.problems.push(problem),
-                }
+                finding.add_file(root, folder.join(name), Located::nowhere(Source::Pi, session_of(name)));
             }
         }
         finding
@@ -101,11 +79,11 @@ pub fn read_log(
 
 fn begin(carried: Option<Known>, id: &str, product: &str) -> Fold {
     let is_resumed = carried.is_some();
-    Fold::new(carried.unwrap_or_else(|| Known::new(id, product)), is_resumed)
+    Fold::new(carried.unwrap_or_else(|| Known::begun(id, product)), is_resumed)
 }
 
 fn finish(known: Known) -> ForeignSession {
-    let Known { mut session, title, has_start, .. } = known;
+    let Known { mut session, own: Own { title, has_start, .. }, .. } = known;
     if !has_start && !session.damage.marks.contains(&Mark::Empty) {
         session.damage.mark(Mark::MissingStart);
     }

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::normal::{ForeignToolKind as Kind, Place, Position, Range, Replacement, TodoItem, TodoStatus, ToolInput};
+use crate::normal::{
+    ChangeKind, ForeignToolKind as Kind, Place, Position, Range, Replacement, TodoItem, TodoStatus, ToolInput,
+};
 
 /// The input of a call of this kind. What does not fit the kind stays generic.
 pub(crate) fn input_of(kind: Kind, input: &Value) -> ToolInput {
@@ -103,13 +105,16 @@ fn edits(input: &Value) -> Option<ToolInput> {
 }
 
 fn edit(item: &Value, path: &str) -> Option<Replacement> {
+    let before = first(item, &["oldString", "old_str", "old_string", "oldText"]);
+    let piece = first(item, &["newString", "new_str", "new_string", "newText", "code", "new_source"]);
+    // Nothing can be replaced in a file that is there: what takes the place of nothing is the whole of a new one.
+    let is_whole = piece.is_none() || before.as_deref() == Some("");
     Some(Replacement {
         path: path_of(item).unwrap_or_else(|| path.to_owned()),
-        before: first(item, &["oldString", "old_str", "old_string", "oldText"]),
-        after: first(
-            item,
-            &["newString", "new_str", "new_string", "newText", "content", "code", "file_text", "new_source"],
-        )?,
+        kind: if is_whole { ChangeKind::Create } else { ChangeKind::Edit },
+        before,
+        after: piece.or_else(|| first(item, &["content", "file_text"]))?,
+        ..Replacement::default()
     })
 }
 
@@ -117,21 +122,40 @@ fn path_of(input: &Value) -> Option<String> {
     first(input, &["filePath", "path", "file_path", "notebook_path"])
 }
 
+/// The edits of a patch that a command applies.
+pub(crate) fn patch_in(command: &str) -> Vec<Replacement> {
+    let is_patch = command.contains("apply_patch") || command.contains("applypatch");
+    let patch = command.split_once("*** Begin Patch").filter(|_| is_patch).map(|(_, patch)| patch);
+    let patch = patch.map(|patch| patch.split_once("*** End Patch").map_or(patch, |(patch, _)| patch));
+    patch.map(patched).unwrap_or_default()
+}
+
 /// The files of a patch in the form of `*** Update File: path`, each with the lines that go and those that come.
 fn patched(patch: &str) -> Vec<Replacement> {
     let mut files: Vec<Replacement> = Vec::new();
     for line in patch.lines() {
-        let named = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
-        if let Some(path) = named.iter().find_map(|head| line.strip_prefix(head)) {
-            files.push(Replacement { path: path.to_owned(), ..Replacement::default() });
+        let named = [
+            ("*** Update File: ", ChangeKind::Edit),
+            ("*** Add File: ", ChangeKind::Create),
+            ("*** Delete File: ", ChangeKind::Delete),
+        ];
+        if let Some((path, kind)) = named.iter().find_map(|(head, kind)| Some((line.strip_prefix(head)?, *kind))) {
+            let path = path.to_owned();
+            files.push(Replacement { path, kind, added: Some(0), removed: Some(0), ..Replacement::default() });
         } else if let Some(file) = files.last_mut() {
-            let (text, line) = match (line.strip_prefix('-'), line.strip_prefix('+')) {
-                (Some(line), _) => (file.before.get_or_insert_default(), line),
-                (None, Some(line)) => (&mut file.after, line),
+            if let Some(path) = line.strip_prefix("*** Move to: ") {
+                file.kind = ChangeKind::Rename;
+                file.from = Some(std::mem::replace(&mut file.path, path.to_owned()));
+                continue;
+            }
+            let (text, count, line) = match (line.strip_prefix('-'), line.strip_prefix('+')) {
+                (Some(line), _) => (file.before.get_or_insert_default(), &mut file.removed, line),
+                (None, Some(line)) => (&mut file.after, &mut file.added, line),
                 (None, None) => continue,
             };
             text.push_str(line);
             text.push('\n');
+            *count = count.map(|count| count + 1);
         }
     }
     files
@@ -149,7 +173,12 @@ mod tests {
     use super::*;
 
     fn replacement(path: &str, before: Option<&str>, after: &str) -> Replacement {
-        Replacement { path: path.into(), before: before.map(str::to_owned), after: after.into() }
+        Replacement {
+            path: path.into(),
+            before: before.map(str::to_owned),
+            after: after.into(),
+            ..Replacement::default()
+        }
     }
 
     #[test]
@@ -208,8 +237,34 @@ mod tests {
             ),
             (
                 Kind::Edits,
-                json!({"input": "*** Begin Patch\n*** Update File: /a\n@@\n-x\n+y\n*** Add File: /b\n+z\n*** End Patch"}),
-                ToolInput::Edits(vec![replacement("/a", Some("x\n"), "y\n"), replacement("/b", None, "z\n")]),
+                json!({"input": "*** Begin Patch\n*** Update File: /a\n*** Move to: /c\n@@\n-x\n+y\n*** Add File: /b\n+z\n\
+                    *** Delete File: /d\n*** End Patch"}),
+                ToolInput::Edits(vec![
+                    Replacement {
+                        kind: ChangeKind::Rename,
+                        from: Some("/a".into()),
+                        added: Some(1),
+                        removed: Some(1),
+                        ..replacement("/c", Some("x\n"), "y\n")
+                    },
+                    Replacement {
+                        kind: ChangeKind::Create,
+                        added: Some(1),
+                        removed: Some(0),
+                        ..replacement("/b", None, "z\n")
+                    },
+                    Replacement {
+                        kind: ChangeKind::Delete,
+                        added: Some(0),
+                        removed: Some(0),
+                        ..replacement("/d", None, "")
+                    },
+                ]),
+            ),
+            (
+                Kind::Edit,
+                json!({"path": "/a", "file_text": "x"}),
+                ToolInput::Edits(vec![Replacement { kind: ChangeKind::Create, ..replacement("/a", None, "x") }]),
             ),
         ] {
             assert_eq!(input_of(kind, &input), expected, "{input}");

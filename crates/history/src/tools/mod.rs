@@ -2,7 +2,7 @@
 
 mod input;
 
-pub(crate) use input::{input_of, todo_items};
+pub(crate) use input::{input_of, patch_in, todo_items};
 
 use crate::normal::ForeignToolKind as Kind;
 

@@ -18,6 +18,8 @@ use crate::reader::Located;
 const VERSION: u64 = 3;
 /// What VS Code calls a session that has no title.
 const UNTITLED: &str = "New Chat";
+/// What VS Code calls a part that shows a pull request.
+const PULL_REQUEST: &str = "pullRequest";
 /// A title is a line that fits in a list.
 const LONGEST_TITLE: usize = 200;
 
@@ -31,6 +33,8 @@ pub(crate) struct Assembly {
     cache_key: Option<String>,
     /// What the prompts say of the workspace.
     rendered: Workspace,
+    /// The address of the newest pull request that was told of.
+    pull_request: Option<String>,
     ids: HashSet<String>,
 }
 
@@ -42,6 +46,7 @@ impl Assembly {
             first_started: None,
             cache_key: None,
             rendered: Workspace::default(),
+            pull_request: None,
             ids: HashSet::new(),
         }
     }
@@ -70,6 +75,7 @@ impl Assembly {
             self.first_line = Some(turn.message.text.lines().next().unwrap_or_default().to_owned());
         }
         self.first_started = self.first_started.or(turn.started_at);
+        self.pull_request = pull_request_of(&turn).or(self.pull_request.take());
         self.session.count(&turn);
         turn
     }
@@ -112,6 +118,7 @@ impl Assembly {
         session.workspace.fill(located.workspace.clone());
         session.workspace.fill(self.cache_key.as_deref().map(workspace_of_cache_key).unwrap_or_default());
         session.workspace.fill(self.rendered);
+        session.workspace.pulled(self.pull_request);
         // What the person looks like, and where the panel stood.
         root.forget(&["requesterAvatarIconUri", "responderAvatarIconUri", "initialLocation", "hasPendingEdits"]);
         session.raw = root.rest();
@@ -126,6 +133,24 @@ fn draft_of(root: &mut Members) -> Option<String> {
     draft
 }
 
+/// The address of the pull request that a turn tells of, as a part of its answer or as what a call shows.
+fn pull_request_of(turn: &ForeignTurn) -> Option<String> {
+    let told = turn.parts.iter().rev().filter_map(|part| match part {
+        ForeignPart::Notice(notice) if notice.kind == PULL_REQUEST => Some(&notice.raw),
+        ForeignPart::ToolCall(call) => {
+            let shown = call.raw.get("toolSpecificData")?.as_object()?;
+            (shown.get("kind")?.as_str()? == PULL_REQUEST).then_some(shown)
+        }
+        _ => None,
+    });
+    let mut addresses = told.filter_map(|told| {
+        // Older versions have it as it is, newer ones as what a command opens.
+        let opened = || told.get("command")?.get("arguments")?.get(0);
+        Some(place_of(told.get("uri").or_else(opened)?)?.uri).filter(|uri| !uri.is_empty())
+    });
+    addresses.next()
+}
+
 /// What the session itself says of where it worked.
 fn workspace_of(root: &mut Members) -> Workspace {
     let mut workspace = Workspace::default();
@@ -134,6 +159,12 @@ fn workspace_of(root: &mut Members) -> Workspace {
         workspace.repository = repository.string("remoteUrl");
         workspace.branch = repository.string("localBranch");
         workspace.commit = repository.string("localHeadCommit");
+        // It is told with the remote's name before it.
+        let base = repository.string("remoteBaseBranch");
+        workspace.base_branch = base.map(|base| match base.split_once('/') {
+            Some((_, branch)) => branch.to_owned(),
+            None => base,
+        });
         root.keep("repoData", repository);
     }
     workspace

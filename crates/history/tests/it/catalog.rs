@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
 use grove_history::catalog::{Catalog, CatalogError, Filter, Keep, Phase, Scan, ScanReport, Suspect, check};
-use grove_history::{Amount, Mark, Root, Source, newest};
+use grove_history::{Amount, Mark, Operation, Root, Source, newest};
 
 use crate::support::Store;
 
@@ -168,6 +168,78 @@ fn a_file_that_has_grown_is_read_on_and_comes_to_the_same_as_read_anew() {
     home.cli("two", &["another"]);
     home.scan(&catalog);
     assert_eq!(catalog.get("two").unwrap().unwrap().session.turns, 1);
+}
+
+/// An event of the Copilot CLI's that tells of an edit, and the one that says how it went.
+fn edit(call: &str, path: &str, input: serde_json::Value, success: bool) -> String {
+    let mut input = input;
+    input["path"] = path.into();
+    let name = if input.get("file_text").is_some() { "create" } else { "edit" };
+    let start = serde_json::json!({"id": format!("{call}-1"), "type": "tool.execution_start", "timestamp": "2026-01-01T00:00:30Z",
+        "data": {"toolCallId": call, "toolName": name, "arguments": input}});
+    let end = serde_json::json!({"id": format!("{call}-2"), "type": "tool.execution_complete",
+        "timestamp": "2026-01-01T00:00:31Z", "data": {"toolCallId": call, "success": success, "result": {"content": "ok"}}});
+    format!("{start}\n{end}\n")
+}
+
+#[test]
+fn what_a_session_changed_is_kept_beside_the_list_and_grows_with_its_file() {
+    let home = Home::new();
+    let path = home.cli("two", &["one"]);
+    append(&path, &edit("c1", "/w/new", serde_json::json!({"file_text": "1\n2\n3"}), true));
+    append(&path, &edit("c2", "/w/failed", serde_json::json!({"file_text": "x"}), false));
+    home.chat("none", &["first"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let changes = || {
+        let entry = catalog.get("two").unwrap().unwrap();
+        let none = catalog.get("none").unwrap().unwrap();
+        let mut both = catalog.changes([&entry, &none]).unwrap();
+        assert!(both.pop().unwrap().is_empty());
+        both.pop().unwrap()
+    };
+    let told = |path: &str| changes().files.get(path).map(|it| (it.operation, it.insertions, it.deletions));
+    assert_eq!((told("/w/new"), told("/w/failed")), (Some((Operation::Created, 3, 0)), None));
+    // The newest turn goes on, and another one comes.
+    append(&path, &edit("c3", "/w/new", serde_json::json!({"old_str": "2", "new_str": "two\nhalf"}), true));
+    append(&path, &line(3, "two"));
+    append(&path, &edit("c4", "/w/old", serde_json::json!({"old_str": "a", "new_str": "b"}), true));
+    assert_eq!(home.scan(&catalog).continued, 1);
+    append(&path, &line(4, "three"));
+    append(&path, &edit("c5", "/w/old", serde_json::json!({"old_str": "b", "new_str": ""}), true));
+    assert_eq!(home.scan(&catalog).continued, 1);
+    let grown = changes();
+    assert_eq!(told("/w/new"), Some((Operation::Created, 5, 1)));
+    assert_eq!(told("/w/old"), Some((Operation::Modified, 1, 2)));
+    catalog.clear().unwrap();
+    home.scan(&catalog);
+    assert_eq!(changes(), grown);
+    // What is gone leaves nothing behind, and what was written anew has its own.
+    let entry = catalog.get("two").unwrap().unwrap();
+    fs::remove_file(&path).unwrap();
+    home.scan(&catalog);
+    assert!(catalog.changes([&entry]).unwrap()[0].is_empty());
+}
+
+#[test]
+fn sessions_of_a_model_are_found_however_it_is_spelled() {
+    let home = Home::new();
+    let path = home.chat("chat", &["first"]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("copilot/gpt-5", "copilot/claude-opus-4.5")).unwrap();
+    let path = home.cli("cli", &["hello"]);
+    append(&path, r#"{"id":"m","type":"assistant.message","data":{"content":"x","model":"claude-opus-4-5-20251101"}}"#);
+    home.chat("other", &["second"]);
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let of = |model: &str| ids(&catalog, &Filter { model: Some(model.to_owned()), ..Filter::default() });
+    for spelling in ["claude-opus-4.5", "claude-opus-4-5", "anthropic/Claude-Opus-4-5-20251101"] {
+        assert_eq!(of(spelling), ["cli", "chat"], "{spelling}");
+    }
+    assert_eq!(
+        (of("gpt-5"), of("claude-opus-4"), of("gpt"), of("")),
+        (vec!["other".to_owned()], vec![], vec![], vec![])
+    );
 }
 
 #[test]

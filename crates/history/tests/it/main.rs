@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod catalog;
+mod changes;
 mod claude;
 mod codex;
 mod copilot_cli;

@@ -199,6 +199,7 @@ proptest! {
         let (session, turns) = read("s.json", json!({"sessionId": "s", "requests": requests}).to_string().as_bytes());
         prop_assert_eq!(turns.len(), requests.len());
         prop_assert_eq!(session.turns as usize, requests.len());
+        prop_assert!(grove_history::Changes::of(&turns).files.len() <= grove_history::MAX_CHANGES);
         for turn in &turns {
             prop_assert!(!turn.id.is_empty());
             grove_history::core_turn(turn, grove_core::Timestamp(0));

@@ -1,8 +1,8 @@
 //! What other tools left on this machine: one provider for each tool, over the catalog of what was found.
 //!
 //! These sessions run on nothing. They are listed and can be looked at; whatever would change one is refused, with the way
-//! out: to continue it on a host first. The catalog says what is known of a session without opening it, so what lies in its
-//! turns (changed files) is not told here.
+//! out: to continue it on a host first. The catalog says what is known of a session without opening it, what its edits changed
+//! included; that is asked for only where the session's file is another one than before.
 //!
 //! A catalog does not tell that it changed. Whoever scans says so through a channel, and the [`HistoryDriver`] lists anew and
 //! tells what differs.
@@ -11,18 +11,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use grove_history::catalog::{Catalog, CatalogError, Entry, Filter, MAX_PAGE};
-use grove_history::{SessionState as ForeignState, Source};
+use grove_history::{Changes, FileMark, Operation, SessionState as ForeignState, Source};
 use indexmap::IndexMap;
 use tokio::sync::{broadcast, watch};
 
 use crate::ids::{BadId, Icon, ProviderId, SessionTypeId, Uri};
-use crate::metadata::{Metadata, REMOTE_AGENT_HOST, REPOSITORY_NWO, REPOSITORY_URL};
+use crate::metadata::{
+    Metadata, REMOTE_AGENT_HOST, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKTREE_PATH, file_uri,
+};
 use crate::provider::{
     Announcer, Availability, Environment, ProviderError, ProviderEvent, SessionType, SessionsChange, SessionsProvider,
 };
 use crate::session::{
-    ChatState, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource, SessionState,
-    SessionStatus, Workspace,
+    ChatState, FileChange, FileOperation, Interactivity, Session, SessionCapabilities, SessionIdentity, SessionSource,
+    SessionState, SessionStatus, Workspace,
 };
 
 /// How many sessions of a tool are shown: those that changed last. Older ones are left out.
@@ -41,8 +43,21 @@ pub struct HistoryProvider {
 #[derive(Debug)]
 struct Listed {
     /// By the name that the catalog has.
-    rows: IndexMap<String, SessionSource>,
+    rows: IndexMap<String, Row>,
     availability: Availability,
+}
+
+#[derive(Debug)]
+struct Row {
+    source: SessionSource,
+    /// The session's file as it was when its changes were asked for.
+    mark: FileMark,
+}
+
+/// A session of the catalog, with what it changed.
+struct Found {
+    entry: Entry,
+    changes: Arc<[FileChange]>,
 }
 
 impl HistoryProvider {
@@ -88,28 +103,44 @@ impl HistoryProvider {
         Ok(())
     }
 
-    fn found(&self) -> Result<Vec<Entry>, CatalogError> {
+    fn found(&self) -> Result<Vec<Found>, CatalogError> {
         let filter = Filter { source: Some(self.source.name().to_owned()), ..Filter::default() };
-        let (mut entries, mut after) = (Vec::new(), None);
+        let (mut found, mut after) = (Vec::new(), None);
         loop {
             let page = self.catalog.list(&filter, after.as_ref(), MAX_PAGE)?;
-            entries.extend(page.entries);
+            self.add_changes(page.entries, &mut found)?;
             after = page.next;
-            if after.is_none() || entries.len() >= MAX_SESSIONS {
-                entries.truncate(MAX_SESSIONS);
-                return Ok(entries);
+            if after.is_none() || found.len() >= MAX_SESSIONS {
+                found.truncate(MAX_SESSIONS);
+                return Ok(found);
             }
         }
     }
 
-    fn take(&self, rows: &mut IndexMap<String, SessionSource>, entries: Vec<Entry>) {
+    /// Says of sessions what they changed. Of those whose files are as they were that is known.
+    fn add_changes(&self, entries: Vec<Entry>, found: &mut Vec<Found>) -> Result<(), CatalogError> {
+        let known: Vec<Option<Arc<[FileChange]>>> = {
+            let listed = self.listed();
+            let known = |entry: &Entry| listed.rows.get(&entry.id).filter(|row| row.mark == entry.mark);
+            entries.iter().map(|entry| known(entry).map(|row| row.source.session().changes())).collect()
+        };
+        let unknown = entries.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(entry, _)| entry);
+        let mut asked = self.catalog.changes(unknown)?.into_iter();
+        for (entry, known) in entries.into_iter().zip(known) {
+            let changes = known.unwrap_or_else(|| asked.next().map(changes).unwrap_or_default());
+            found.push(Found { entry, changes });
+        }
+        Ok(())
+    }
+
+    fn take(&self, rows: &mut IndexMap<String, Row>, found: Vec<Found>) {
         let mut change = SessionsChange::default();
-        let mut now = IndexMap::with_capacity(entries.len());
-        for entry in entries {
+        let mut now = IndexMap::with_capacity(found.len());
+        for Found { entry, changes } in found {
             let resource = resource(&entry);
-            let state = state(&entry, &resource);
-            let source = match rows.shift_remove(&entry.id) {
-                Some(source) => {
+            let state = state(&entry, &resource, changes);
+            let source = match rows.swap_remove(&entry.id) {
+                Some(Row { source, .. }) => {
                     if source.update(|shown| *shown = state) {
                         change.changed.push(source.session());
                     }
@@ -124,9 +155,9 @@ impl HistoryProvider {
                     source
                 }
             };
-            now.insert(entry.id, source);
+            now.insert(entry.id, Row { source, mark: entry.mark });
         }
-        change.removed = rows.drain(..).map(|(_, source)| source.session()).collect();
+        change.removed = rows.drain(..).map(|(_, row)| row.source.session()).collect();
         *rows = now;
         self.announcer.sessions(change);
     }
@@ -183,7 +214,7 @@ impl SessionsProvider for HistoryProvider {
     }
 
     fn sessions(&self) -> Vec<Session> {
-        self.listed().rows.values().map(SessionSource::session).collect()
+        self.listed().rows.values().map(|row| row.source.session()).collect()
     }
 
     async fn resolve_workspace(&self, _uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
@@ -232,7 +263,7 @@ fn resource(entry: &Entry) -> Uri {
     Uri::from(format!("{}:/{}", entry.source().name(), entry.id))
 }
 
-fn state(entry: &Entry, resource: &Uri) -> SessionState {
+fn state(entry: &Entry, resource: &Uri, changes: Arc<[FileChange]>) -> SessionState {
     let metadata = metadata(entry);
     let created_at = entry.session.created_at.unwrap_or_else(|| entry.modified_at());
     let main_chat = ChatState {
@@ -249,6 +280,7 @@ fn state(entry: &Entry, resource: &Uri) -> SessionState {
         model_id: entry.session.models.last().map(|model| model.as_str().into()),
         last_turn_end: entry.session.modified_at.filter(|_| entry.session.turns > 0),
         github_info: metadata.github_info().map(Arc::new),
+        changes,
         interactivity: Interactivity::ReadOnly,
         ..ChatState::untitled(resource.clone(), created_at)
     };
@@ -276,8 +308,47 @@ fn metadata(entry: &Entry) -> Metadata {
         let is_address = repository.contains("://") || repository.contains(':');
         metadata = metadata.with(if is_address { REPOSITORY_URL } else { REPOSITORY_NWO }, repository);
     }
-    match &workspace.branch {
-        Some(branch) => metadata.with("branch", branch),
-        None => metadata,
+    if let Some(worktree) = workspace.worktree.as_ref().filter(|_| place.is_none_or(|place| place.host.is_none())) {
+        metadata = metadata.with(WORKTREE_PATH, &worktree.folder);
+        if let Some(repository) = &worktree.repository {
+            metadata = metadata.with(REPOSITORY_PATH, repository);
+        }
     }
+    let more = [
+        ("branch", &workspace.branch),
+        ("baseBranchName", &workspace.base_branch),
+        ("pullRequestUrl", &workspace.pull_request),
+    ];
+    for (key, value) in more {
+        if let Some(value) = value {
+            metadata = metadata.with(key, value);
+        }
+    }
+    metadata
+}
+
+/// The files that a session changed. What lay in one before cannot be looked at: its tool keeps no copy that can be named.
+fn changes(changes: Changes) -> Arc<[FileChange]> {
+    let change = |(path, change): (String, grove_history::FileChange)| FileChange {
+        uri: match change.uri {
+            Some(uri) => Uri::from(uri),
+            None if is_path(&path) => file_uri(&path),
+            // A URI, or a path below a folder that nobody knows.
+            None => Uri::from(path),
+        },
+        original_uri: None,
+        operation: match change.operation {
+            Operation::Created => FileOperation::Created,
+            Operation::Modified => FileOperation::Modified,
+            Operation::Deleted => FileOperation::Deleted,
+        },
+        insertions: change.insertions,
+        deletions: change.deletions,
+    };
+    changes.files.into_iter().map(change).collect()
+}
+
+/// Whether a path begins at a root or a drive.
+fn is_path(path: &str) -> bool {
+    path.starts_with(['/', '\\']) || path.get(1..2) == Some(":")
 }

@@ -1,19 +1,22 @@
 //! What other tools left, as a provider.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use grove_core::Timestamp;
-use grove_history::catalog::{Catalog, Scan};
+use grove_history::catalog::{Catalog, Filter, Scan};
 use grove_history::{Root, Source};
 use grove_sessions::provider::{Environment, ProviderEvent, ReadState, SendOptions};
 use grove_sessions::providers::history::{HistoryDriver, HistoryProvider};
-use grove_sessions::session::{Interactivity, SessionStatus};
-use grove_sessions::{ProviderError, SessionsProvider};
+use grove_sessions::session::{FileOperation, Interactivity, SessionState, SessionStatus};
+use grove_sessions::{ProviderError, SessionId, SessionsProvider};
+use proptest::prelude::*;
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 /// A home in which Claude Code and Codex were used.
 struct Home {
@@ -117,6 +120,58 @@ fn a_row_says_what_the_tool_knew() {
     assert_eq!(row.workspace().unwrap().repositories[0].detail.as_deref(), Some("main"));
 }
 
+#[test]
+fn a_row_says_what_its_session_changed_and_what_came_of_it() {
+    let home = Home::new();
+    home.claude("s1", "Fix it");
+    let path = home.path().join("claude/-srv-app/s1.jsonl");
+    let call = |id: &str, name: &str, input: serde_json::Value| {
+        let said = json!({"type": "assistant", "uuid": id, "sessionId": "s1", "message": {"id": id, "role": "assistant",
+            "content": [{"type": "tool_use", "id": id, "name": name, "input": input}]}});
+        let result = json!({"type": "user", "uuid": format!("{id}r"), "sessionId": "s1", "message": {"role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": id, "content": "ok"}]}});
+        format!("{said}\n{result}\n")
+    };
+    let mut log = fs::read_to_string(&path).unwrap();
+    log += &call("c1", "Write", json!({"file_path": "/srv/app/my file.rs", "content": "1\n2\n"}));
+    log += &call("c2", "Edit", json!({"file_path": "/srv/app/a.rs", "old_string": "x", "new_string": "y\nz"}));
+    let tree = json!({"type": "worktree-state", "sessionId": "s1", "worktreeSession": {"originalCwd": "/srv/app",
+        "worktreePath": "/srv/app.worktrees/fix", "worktreeBranch": "fix", "originalBranch": "main"}});
+    let pull = json!({"type": "pr-link", "sessionId": "s1", "prUrl": "https://github.com/acme/site/pull/7",
+        "prRepository": "acme/site"});
+    log += &format!("{tree}\n{pull}\n");
+    fs::write(&path, &log).unwrap();
+    home.scan();
+    let provider = home.provider(Source::Claude);
+    provider.refresh().unwrap();
+    let row = provider.sessions().remove(0);
+    let changes = row.changes();
+    let told: Vec<_> = changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions, it.deletions)).collect();
+    let expected = [
+        ("file:///srv/app/my%20file.rs", FileOperation::Created, 2, 0),
+        ("file:///srv/app/a.rs", FileOperation::Modified, 2, 1),
+    ];
+    assert_eq!(told, expected);
+    let github = row.github_info().unwrap();
+    assert_eq!((&*github.owner, &*github.repo), ("acme", "site"));
+    assert_eq!(github.pull_request.as_ref().map(|pull| pull.number), Some(7));
+    assert_eq!(row.metadata().text("pullRequestUrl"), Some("https://github.com/acme/site/pull/7"));
+    let workspace = row.workspace().unwrap();
+    let repository = &workspace.repositories[0];
+    assert_eq!(repository.base_branch_name.as_deref(), Some("main"));
+    assert_eq!(repository.uri.as_str(), "file:///srv/app");
+    assert_eq!(repository.working_directory.as_ref().map(|it| it.as_str()), Some("file:///srv/app.worktrees/fix"));
+
+    // What has not changed is not asked for again, and what has is told.
+    provider.refresh().unwrap();
+    assert!(Arc::ptr_eq(&provider.sessions()[0].changes(), &changes));
+    log += &call("c3", "Edit", json!({"file_path": "/srv/app/a.rs", "old_string": "1", "new_string": "2"}));
+    fs::write(&path, &log).unwrap();
+    home.scan();
+    provider.refresh().unwrap();
+    assert_eq!(row.changes()[1].insertions, 3);
+}
+
 #[tokio::test]
 async fn what_the_catalog_learns_is_told() {
     let home = Home::new();
@@ -175,4 +230,167 @@ async fn whatever_would_change_one_is_refused_with_the_way_out() {
         assert!(error.to_string().contains("continue it first"), "{error}");
     }
     assert_eq!(provider.sessions().len(), 1, "it stays listed");
+}
+
+/// What happens to the files of a tool, and when somebody looks.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A session comes, or the log of one that is there gets a turn more.
+    Grow(usize),
+    /// Another file takes its place.
+    Change(usize),
+    Go(usize),
+    Scan,
+    Refresh,
+    /// What was told is taken in.
+    Listen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..SLOTS).prop_map(Step::Grow),
+        2 => (0..SLOTS).prop_map(Step::Change),
+        2 => (0..SLOTS).prop_map(Step::Go),
+        3 => Just(Step::Scan),
+        3 => Just(Step::Refresh),
+        1 => Just(Step::Listen),
+    ]
+}
+
+const SLOTS: usize = 6;
+
+/// Files of sessions that come, grow, change and go.
+struct Files {
+    home: Home,
+    /// Counts what was written, so that no two files are alike.
+    written: u64,
+}
+
+impl Files {
+    /// Two files each are of one session, which is shown under two names.
+    fn path(&self, slot: usize) -> PathBuf {
+        self.home.path().join(format!("claude/project-{}/s{}.jsonl", slot / 3, slot % 3))
+    }
+
+    fn turn(&mut self, slot: usize) -> String {
+        self.written += 1;
+        let (number, session) = (self.written, format!("s{}", slot % 3));
+        let at = format!("2026-01-01T00:00:{:02}.{:03}Z", number / 1_000, number % 1_000);
+        let line = |kind: &str, id: &str, content: serde_json::Value| {
+            let message = json!({"id": format!("{id}{number}"), "role": kind, "content": content});
+            let line = json!({"type": kind, "uuid": format!("{id}{number}"), "sessionId": session, "cwd": "/srv/app",
+                "timestamp": at, "message": message});
+            format!("{line}\n")
+        };
+        let input = json!({"file_path": format!("/srv/app/{}", number % 4), "content": "x\n".repeat(slot + 1)});
+        line("user", "u", json!(format!("Message {number}")))
+            + &line(
+                "assistant",
+                "a",
+                json!([{"type": "tool_use", "id": format!("c{number}"), "name": "Write", "input": input}]),
+            )
+            + &line("user", "r", json!([{"type": "tool_result", "tool_use_id": format!("c{number}"), "content": "ok"}]))
+    }
+
+    fn write(&self, slot: usize, text: &str) {
+        let path = self.path(slot);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        // The clock need not have gone on since the last look.
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + self.written)).unwrap();
+    }
+
+    /// Out of the store, and kept, so that no later file gets its number.
+    fn go(&mut self, slot: usize) {
+        self.written += 1;
+        let away = self.home.path().join(format!("away-{}", self.written));
+        if self.path(slot).exists() {
+            fs::rename(self.path(slot), away).unwrap();
+        }
+    }
+}
+
+type States = BTreeMap<SessionId, Arc<SessionState>>;
+
+/// Takes in what was told. That something comes twice, or goes or changes without having come, is wrong.
+fn listen(known: &mut States, events: &mut broadcast::Receiver<ProviderEvent>) {
+    while let Ok(event) = events.try_recv() {
+        let ProviderEvent::Sessions(change) = event else { continue };
+        for session in &change.removed {
+            assert!(known.remove(session.id()).is_some(), "{session:?} was removed and not there");
+        }
+        for session in &change.added {
+            let before = known.insert(session.id().clone(), session.state());
+            assert!(before.is_none(), "{session:?} was added and there already");
+        }
+        for session in &change.changed {
+            // What was told and is gone since is told to be gone behind this.
+            let before = known.insert(session.id().clone(), session.state());
+            assert!(before.is_some(), "{session:?} changed and was not there");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_scans_find_the_list_is_the_catalogs_and_what_was_told_comes_to_it(
+        steps in prop::collection::vec(step(), 1..40)
+    ) {
+        let mut files = Files { home: Home::new(), written: 0 };
+        let provider = files.home.provider(Source::Claude);
+        let (mut known, mut events) = (States::new(), provider.subscribe());
+        let all = steps.into_iter().chain([Step::Scan, Step::Refresh, Step::Listen]);
+        for step in all {
+            match step {
+                Step::Grow(slot) => {
+                    let turn = files.turn(slot);
+                    files.write(slot, &turn);
+                }
+                Step::Change(slot) => {
+                    files.go(slot);
+                    let turn = files.turn(slot);
+                    files.write(slot, &turn);
+                }
+                Step::Go(slot) => files.go(slot),
+                Step::Scan => files.home.scan(),
+                Step::Refresh => {
+                    provider.refresh().unwrap();
+                    let filter = Filter { source: Some("claude".to_owned()), ..Filter::default() };
+                    let entries = files.home.catalog.list(&filter, None, 100).unwrap().entries;
+                    let changes = files.home.catalog.changes(&entries).unwrap();
+                    let catalogs: Vec<_> = entries
+                        .iter()
+                        .zip(&changes)
+                        .map(|(entry, changes)| {
+                            let sum = changes.files.values().map(|change| change.insertions).sum::<u64>();
+                            (format!("history-claude:{}", entry.id), entry.title().to_owned(), changes.files.len(), sum)
+                        })
+                        .collect();
+                    let listed: Vec<_> = provider
+                        .sessions()
+                        .iter()
+                        .map(|row| {
+                            let changes = row.changes();
+                            let sum = changes.iter().map(|change| change.insertions).sum::<u64>();
+                            (row.id().to_string(), row.title().to_string(), changes.len(), sum)
+                        })
+                        .collect();
+                    prop_assert_eq!(listed, catalogs);
+                }
+                Step::Listen => {
+                    listen(&mut known, &mut events);
+                    let listed = provider.sessions();
+                    let states: States = listed.iter().map(|row| (row.id().clone(), row.state())).collect();
+                    prop_assert_eq!(states.len(), listed.len(), "a session is listed twice");
+                    prop_assert_eq!(&known, &states);
+                }
+            }
+        }
+        // Every file is a session.
+        let there = (0..SLOTS).filter(|slot| files.path(*slot).exists()).count();
+        prop_assert_eq!(known.len(), there);
+    }
 }

@@ -250,7 +250,8 @@ fn an_input() -> impl Strategy<Value = (String, ForeignToolKind, ToolInput, Opti
         }),
         (word(), word()).prop_map(|(path, after)| {
             let raw = json!({"filePath": path, "newString": after, "oldString": "x"});
-            let input = ToolInput::Edits(vec![Replacement { path, before: Some("x".into()), after }]);
+            let input =
+                ToolInput::Edits(vec![Replacement { path, before: Some("x".into()), after, ..Replacement::default() }]);
             ("replace_string_in_file".to_owned(), ForeignToolKind::Edit, input, Some(raw))
         }),
         vec(word(), 0..3).prop_map(|titles| {
