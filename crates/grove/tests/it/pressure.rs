@@ -176,7 +176,7 @@ async fn silent_connections_use_up_no_files_and_keep_nobody_out() {
     serve.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]).arg(asked.get_program()).args(asked.get_args());
     serve.env_clear().env("HOME", place.home()).current_dir(place.path("home"));
     let host = place.start(serve);
-    let silent: Vec<_> = (0..400).map(|_| host.tcp()).collect();
+    let silent: Vec<_> = (0..300).map(|_| host.tcp()).collect();
     let mut client = host.client_with_session("a").await;
     client.run_script(S, "t", json!([{"say": "x"}])).await;
     // The program's own commands come through the socket.

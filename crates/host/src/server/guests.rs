@@ -1,15 +1,15 @@
 //! Who is at the door, and who has come in.
 //!
 //! Whoever connects over a network is a stranger until they show a token. Strangers wait on the doorstep of their listener,
-//! which is small: where it is full, the one who has waited longest goes, so that many who say nothing keep nobody out. Those
-//! who came in have one of the host's places.
+//! which is small: where it is full, the one who has waited longest goes, so that many who say nothing keep nobody out and use
+//! up nothing. Those who came in have one of the host's places.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// The places for those who came in. Clones are the same.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ impl IntoResponse for Full {
 pub(super) struct Doorstep {
     limit: usize,
     waiting: Arc<Mutex<Waiting>>,
+    /// Somebody has left.
+    left: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +65,8 @@ struct Waiting {
     next: u64,
     /// Who waits, the one who has waited longest first, and how they are told to go.
     strangers: BTreeMap<u64, oneshot::Sender<()>>,
+    /// How many are there, with those who were told to go and are about to.
+    present: usize,
 }
 
 /// A stranger on the doorstep, until this is dropped.
@@ -79,7 +83,7 @@ pub(crate) struct ShownOut(Option<oneshot::Receiver<()>>);
 impl Doorstep {
     /// For at most so many, and for one at least.
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), waiting: Arc::default() }
+        Self { limit: limit.max(1), waiting: Arc::default(), left: Arc::default() }
     }
 
     /// Somebody comes. Where it is full, the one who has waited longest has to go.
@@ -95,7 +99,17 @@ impl Doorstep {
             tracing::debug!(limit = self.limit, "a connection that showed no token gives way to the next");
         }
         waiting.strangers.insert(number, sender);
+        waiting.present += 1;
         (Stranger { doorstep: self.clone(), number }, ShownOut(Some(receiver)))
+    }
+
+    /// Waits until those who were told to go are gone. Whoever lets somebody in at the door waits for it before the next one
+    /// comes: otherwise those who come faster than others go would be without a bound.
+    pub(super) async fn settled(&self) {
+        // Who leaves between the look and the wait is remembered by it.
+        while self.waiting().present > self.limit {
+            self.left.notified().await;
+        }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -106,7 +120,11 @@ impl Doorstep {
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        self.doorstep.waiting().strangers.remove(&self.number);
+        let mut waiting = self.doorstep.waiting();
+        waiting.strangers.remove(&self.number);
+        waiting.present -= 1;
+        drop(waiting);
+        self.doorstep.left.notify_one();
     }
 }
 

@@ -70,9 +70,7 @@ pub struct Serving {
 
 impl std::fmt::Debug for Serving {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Serving")
-            .field("places", &self.places)
-            .finish_non_exhaustive()
+        f.debug_struct("Serving").field("places", &self.places).finish_non_exhaustive()
     }
 }
 
@@ -96,6 +94,7 @@ impl Serving {
             while let Some(stream) = accepted(listener.as_mut(), &env).await {
                 let Some((guest, shown_out)) = arrived(&places, &doorstep, access.proof()) else { continue };
                 env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), guest, shown_out)));
+                doorstep.settled().await;
             }
         }));
     }

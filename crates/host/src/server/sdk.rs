@@ -42,6 +42,7 @@ impl Serving {
                     endpoint.serve_guest(stream, guest, shown_out).await;
                     drop(visit);
                 }));
+                doorstep.settled().await;
             }
         }));
     }

@@ -103,6 +103,8 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
         loop {
             tokio::select! {
+                // Who was told to go is gone before the next one comes.
+                biased;
                 Some(shaken) = self.begun.next(), if !self.begun.is_empty() => match shaken {
                     Ok(stream) => return Ok(stream),
                     // Whoever looks whether a port is open ends here; that is no failure of the listener.

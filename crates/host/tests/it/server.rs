@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
-use grove_host::server::{self, Access, Asset, Caching, Page, Serving, Token};
 use grove_host::copilot::{Endpoint, EndpointConfig};
+use grove_host::server::{self, Access, Asset, Caching, Page, Serving, Token};
 use grove_host::{Config, Env, FrameLog, Host, Limits};
 use grove_testkit::Client;
 use serde_json::{Value, json};

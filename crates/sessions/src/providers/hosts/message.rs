@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn what_is_larger_than_a_host_takes_is_refused_as_it_would_travel() {
         let with = |attached| message(SendOptions { query: "look".into(), attached_context: vec![attached] }, None);
-        let image = |bytes: usize| AttachedContext::Image { media_type: "image/png".into(), data: vec![0; bytes].into() };
+        let image =
+            |bytes: usize| AttachedContext::Image { media_type: "image/png".into(), data: vec![0; bytes].into() };
         // Four letters carry three bytes.
         assert!(with(image(MOST_BYTES / 4 * 3 - 1024)).is_ok());
         let refused = with(image(MOST_BYTES / 4 * 3)).unwrap_err();
