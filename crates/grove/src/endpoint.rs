@@ -1,6 +1,6 @@
 //! A running host, as other processes find and ask it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,8 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream};
+
+use crate::data_folder;
 
 /// Where a host can be reached. Lies in the data folder for its owner alone, since it holds the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +75,7 @@ impl Endpoint {
 
     /// Connects to it: through its socket, or else through loopback.
     pub(crate) async fn dial(&self) -> Result<Dialed> {
-        if let Some(path) = &self.unix {
+        if let Some(path) = self.socket() {
             let stream = UnixStream::connect(path).await.context("the host does not answer")?;
             return Ok(Dialed { stream: Box::new(stream), name: "localhost".to_owned() });
         }
@@ -86,11 +88,18 @@ impl Endpoint {
 
     /// The same for a client.
     pub(crate) fn for_client(&self) -> Result<grove_client::Endpoint> {
-        let endpoint = match &self.unix {
-            Some(path) => grove_client::Endpoint::new(&HostAddress::Unix(path.clone()), &Access::default()),
+        let endpoint = match self.socket() {
+            Some(path) => grove_client::Endpoint::new(&HostAddress::Unix(path.to_owned()), &Access::default()),
             None => grove_client::Endpoint::tcp(&self.ws, Some(&self.token)),
         };
         endpoint.context("the host's address is no address")
+    }
+
+    /// Its socket, unless somebody has removed it while the host lives. What a dead host left behind is not asked for on
+    /// loopback: somebody else may have its port by now, who would be told the token.
+    fn socket(&self) -> Option<&Path> {
+        let is_lost = |path: &Path| !path.exists() && path.parent().is_some_and(data_folder::is_taken);
+        self.unix.as_deref().filter(|path| !is_lost(path))
     }
 
     /// Its address on loopback.

@@ -3,7 +3,7 @@
 //! A thin skin: [`cli`] says what can be typed, [`settings`] where values come from, [`data_folder`] what the process
 //! keeps on disk, [`background`] how a host is found or started, [`agents`] which agents there are, [`hooks`] who
 //! is asked before sessions' trees change, [`stores`] where sessions lie, [`listening`] where
-//! clients find the host, and each module of [`commands`] does one command.
+//! clients find the host, [`open_files`] how many files it may have open, and each module of [`commands`] does one command.
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
@@ -23,6 +23,7 @@ mod history;
 mod hooks;
 mod hosts;
 mod listening;
+mod open_files;
 mod page;
 mod sessions;
 mod settings;

@@ -27,6 +27,14 @@ impl TrustedFolders {
         });
         Self { path, folders: Mutex::new(folders) }
     }
+
+    /// Writes the list before anybody relies on it.
+    fn keep(&self, folders: &mut Vec<PathBuf>, kept: Vec<PathBuf>) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(&kept).map_err(|error| error.to_string())?;
+        write_private(&self.path, &text).map_err(|error| format!("{error:#}"))?;
+        *folders = kept;
+        Ok(())
+    }
 }
 
 impl FolderTrust for TrustedFolders {
@@ -44,10 +52,16 @@ impl FolderTrust for TrustedFolders {
         let mut kept: Vec<PathBuf> =
             folders.iter().skip((folders.len() + 1).saturating_sub(MOST_FOLDERS)).cloned().collect();
         kept.push(folder.to_owned());
-        let text = serde_json::to_string_pretty(&kept).map_err(|error| error.to_string())?;
-        write_private(&self.path, &text).map_err(|error| format!("{error:#}"))?;
-        *folders = kept;
-        Ok(())
+        self.keep(&mut folders, kept)
+    }
+
+    fn distrust(&self, folder: &Path) -> Result<(), String> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept: Vec<PathBuf> = folders.iter().filter(|trusted| *trusted != folder).cloned().collect();
+        if kept.len() == folders.len() {
+            return Ok(());
+        }
+        self.keep(&mut folders, kept)
     }
 }
 
@@ -73,6 +87,11 @@ mod tests {
         assert!(later.is_trusted(Path::new("/w/a")) && later.is_trusted(Path::new("/w/a/b")));
         assert!(!later.is_trusted(Path::new("/w/ab")) && !later.is_trusted(Path::new("/w")));
         assert!(!later.is_trusted(Path::new("/w/a/../b")));
+        later.distrust(Path::new("/w/a/b")).unwrap();
+        assert!(later.is_trusted(Path::new("/w/a/b")), "the folder above it is trusted");
+        later.distrust(Path::new("/w/a")).unwrap();
+        assert!(!later.is_trusted(Path::new("/w/a")));
+        assert!(!TrustedFolders::of(data.path()).is_trusted(Path::new("/w/a")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use grove_core::ProviderId;
 use grove_fs::temp_files::Fate;
+use grove_wire::jsonrpc::MESSAGE_BYTES;
 use grove_wire::registry::Registry;
 use grove_work::Roots;
 
@@ -95,8 +96,11 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Answers queued for a connection; with more, its next requests wait.
     pub open_answers: usize,
-    /// Connections at a time; the next one is dropped.
+    /// Connections at a time that were let in; the next one is turned away.
     pub connections: usize,
+    /// Connections of each listener that have not shown the token yet; the next one takes the place of the one that has
+    /// waited longest.
+    pub strangers: usize,
     /// Subscriptions of one connection; the next one is refused.
     pub subscriptions: usize,
     /// Clients remembered after they went away; the one longest gone is forgotten.
@@ -142,9 +146,10 @@ impl Default for Limits {
             snapshot_bytes: 8 << 20,
             queue_messages: 65_536,
             queue_bytes: 16 << 20,
-            message_bytes: 4 << 20,
+            message_bytes: MESSAGE_BYTES,
             open_answers: 64,
             connections: 4_096,
+            strangers: 128,
             subscriptions: 1_024,
             known_clients: 10_000,
             inline_bytes: 64 << 10,

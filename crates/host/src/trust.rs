@@ -9,4 +9,7 @@ pub trait FolderTrust: Send + Sync {
 
     /// Trusts a folder from now on; the error says why it cannot be kept.
     fn trust(&self, folder: &Path) -> Result<(), String>;
+
+    /// Takes that back; the error says why it cannot be kept. A folder above it that is trusted stays so.
+    fn distrust(&self, folder: &Path) -> Result<(), String>;
 }

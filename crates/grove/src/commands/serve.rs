@@ -23,6 +23,7 @@ use crate::endpoint::Endpoint;
 use crate::history::{ForeignStores, keep_up};
 use crate::hooks;
 use crate::listening::Listening;
+use crate::open_files;
 use crate::page::page;
 use crate::sessions::{FoundHistory, Layer, Sources};
 use crate::settings::{Settings, Source};
@@ -43,6 +44,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
         rustix::process::setsid().context("the host cannot leave its terminal: use `grove start`")?;
     }
     log_to_stderr();
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(serve(common, &settings, args))
 }

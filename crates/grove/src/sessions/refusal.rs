@@ -47,9 +47,11 @@ pub(super) fn refused(error: ManagementError, provider: Option<&ProviderId>) -> 
         ManagementError::Provider(error) => match error {
             ProviderError::UnknownSession(_) => Why::NoSession,
             ProviderError::UnknownChat { .. } => Why::NotFound,
+            // Who was asked and said no has a reason that lies in what was asked.
             ProviderError::Unsupported { .. }
             | ProviderError::UnknownSessionType(_)
-            | ProviderError::AlreadySent(_) => Why::Unfit,
+            | ProviderError::AlreadySent(_)
+            | ProviderError::Refused(_) => Why::Unfit,
             _ => Why::Failed,
         },
         _ => Why::Failed,

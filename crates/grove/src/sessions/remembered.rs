@@ -55,6 +55,13 @@ impl FileMemory {
         provider.as_str() == THIS_HOST && local_path(folder.as_str()).is_ok_and(|path| self.trust.is_trusted(&path))
     }
 
+    /// Takes a folder of this host out of the host's list. Where one above it is trusted, what is kept here comes first.
+    fn unlist(&self, folder: &Uri) -> Result<(), MemoryError> {
+        // What is no folder of this machine was never listed.
+        let Ok(path) = local_path(folder.as_str()) else { return Ok(()) };
+        self.trust.distrust(&path).map_err(|error| MemoryError::Failed(error.into()))
+    }
+
     /// Puts a folder of this host into the host's list.
     fn list(&self, provider: &ProviderId, folder: &Uri) -> Result<(), MemoryError> {
         if self.is_listed(provider, folder) {
@@ -120,7 +127,14 @@ impl Memory for FileMemory {
                     Ok(())
                 })?
             }
-            thing => self.kept.apply(|remembered| remembered.apply(thing))?,
+            thing => {
+                if let Remember::Trust { provider, folder, answer: Trust::Refused } = &thing
+                    && provider.as_str() == THIS_HOST
+                {
+                    self.unlist(folder)?;
+                }
+                self.kept.apply(|remembered| remembered.apply(thing))?
+            }
         };
         match (is_new, is_said) {
             (false, _) => Ok(()),
@@ -181,6 +195,18 @@ mod tests {
         assert_eq!(remembered.trust(&other, &"file:///w/b".into()), Some(Trust::Trusted));
         assert!(later.is_listed(&this, &"file:///w/a/below".into()));
         assert!(!later.is_listed(&other, &"file:///w/a".into()));
+    }
+
+    #[test]
+    fn trust_that_is_taken_back_is_gone_from_the_hosts_list_and_does_not_come_back() {
+        let data = tempfile::tempdir().unwrap();
+        let memory = open(data.path());
+        let this = ProviderId::new(THIS_HOST).unwrap();
+        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Trusted)).unwrap();
+        memory.remember(said(THIS_HOST, "file:///w/a", Trust::Refused)).unwrap();
+        assert!(!TrustedFolders::of(data.path()).is_trusted(Path::new("/w/a")));
+        assert!(!memory.is_listed(&this, &"file:///w/a".into()));
+        assert_eq!(open(data.path()).recall().unwrap().trust(&this, &"file:///w/a".into()), Some(Trust::Refused));
     }
 
     #[test]

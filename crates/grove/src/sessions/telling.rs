@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use grove_sessions::management::{SessionsEvent, View};
+use grove_sessions::management::{ActiveSession, SessionsEvent, View};
 use grove_sessions::provider::SessionsChange;
+use grove_sessions::session::SessionState;
 use grove_sessions::{Management, Notice, Observed, Session, Subscription};
 use grove_wire::jsonrpc;
 use grove_wire::x_grove::sessions::{CHANGED, Changed, MOST_ROWS, Replaced, VIEW};
@@ -87,23 +88,56 @@ pub(super) fn follow(
     frames: broadcast::Receiver<Arc<str>>,
     view: Observed<View, View>,
 ) -> BoxStream<'static, Arc<str>> {
-    stream::unfold((frames, view), |(mut frames, mut view)| async move {
-        let frame = tokio::select! {
-            told = frames.recv() => match told {
-                Ok(frame) => Some(frame),
-                Err(RecvError::Lagged(_)) => {
-                    // What is left in the queue is older than the list that is asked for now.
-                    frames = frames.resubscribe();
-                    frame(&reset())
-                }
-                Err(RecvError::Closed) => return None,
-            },
-            Some(view) = view.changed() => jsonrpc::notification(VIEW, &rows::view(&view)).ok().map(Arc::from),
-        };
-        Some((frame, (frames, view)))
+    let draft = draft(&view.get());
+    stream::unfold(Following { frames, view, draft }, |mut following| async move {
+        let frame = following.next().await?;
+        Some((frame, following))
     })
     .filter_map(|frame| async move { frame })
     .boxed()
+}
+
+/// What one who looks is told from.
+struct Following {
+    frames: broadcast::Receiver<Arc<str>>,
+    view: Observed<View, View>,
+    /// The session that is being made. It is in no list, so that only the view can tell what becomes of it.
+    draft: Option<Observed<SessionState>>,
+}
+
+impl Following {
+    /// The next frame, or `Some(None)` where it could not be written. Nothing comes any more after `None`.
+    async fn next(&mut self) -> Option<Option<Arc<str>>> {
+        let Self { frames, view, draft: watched } = self;
+        let changed = async {
+            match watched {
+                Some(watched) => watched.changed().await,
+                None => None,
+            }
+        };
+        let shown = tokio::select! {
+            told = frames.recv() => return match told {
+                Ok(frame) => Some(Some(frame)),
+                Err(RecvError::Lagged(_)) => {
+                    // What is left in the queue is older than the list that is asked for now.
+                    *frames = frames.resubscribe();
+                    Some(frame(&reset()))
+                }
+                Err(RecvError::Closed) => None,
+            },
+            Some(view) = view.changed() => view,
+            Some(_) = changed => view.get(),
+        };
+        // It is listened to before it is shown, so that nothing is lost in between.
+        self.draft = draft(&shown);
+        Some(jsonrpc::notification(VIEW, &rows::view(&shown)).ok().map(Arc::from))
+    }
+}
+
+/// The session of a view that was not sent yet.
+fn draft(view: &View) -> Option<Observed<SessionState>> {
+    let active = view.active_session.as_ref().map(ActiveSession::session).filter(|session| !session.was_sent());
+    view.new_session.as_ref().or(active).map(|session| session.observe(SessionState::clone))
 }
 
 fn reset() -> Changed {

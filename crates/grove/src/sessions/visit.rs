@@ -223,9 +223,9 @@ impl Visit for Visitor {
     fn subscribe(&self) -> (wire::SubscribeResult, BoxStream<'static, Arc<str>>) {
         // Each listens before it is looked at, so that nothing is lost in between.
         let frames = self.running.frames.subscribe();
-        let view = self.management.observe(|view| view.clone());
-        let result = wire::SubscribeResult { view: rows::view(&view.get()) };
-        (result, telling::follow(frames, view))
+        let told = telling::follow(frames, self.management.observe(|view| view.clone()));
+        let result = wire::SubscribeResult { view: rows::view(&self.management.view()) };
+        (result, told)
     }
 }
 

@@ -125,6 +125,10 @@ E
 ask '{{"jsonrpc": "2.0", "id": 1, "method": "x-grove/navigate", "params": {{"entry": null}}}}' >> {answers}.part
 ask '{{"jsonrpc": "2.0", "id": 2, "method": "listSessions", "params": {{}}}}' >> {answers}.part
 ask 'nonsense' >> {answers}.part
+ask '{{"jsonrpc": "2.0", "id": 3, "method": "x-grove/handover/files", "params": {{}}}}' >> {answers}.part
+ask '{{"jsonrpc": "2.0", "id": 4, "method": "x-grove/handover/read", "params": {{"path": "session.json", "offset": 0}}}}' >> {answers}.part
+ask '{{"jsonrpc": "2.0", "id": 5, "method": "x-grove/workspace/setPlan", "params": {{"text": "mine"}}}}' >> {answers}.part
+ask '{{"jsonrpc": "2.0", "id": 6, "method": "x-grove/migrate", "params": {{"store": "local"}}}}' >> {answers}.part
 mv {answers}.part {answers}"#,
         token = token.display(),
         answers = answers.display()
@@ -143,6 +147,11 @@ mv {answers}.part {answers}"#,
     let said: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(said[0]["result"], json!({"moved": true, "leaf": null}));
     assert_eq!((&said[1]["error"]["code"], &said[2]["error"]["code"]), (&json!(-32601), &json!(-32700)));
+    // Of what the session has beside its tree it opens nothing.
+    for closed in &said[3..] {
+        assert_eq!(closed["error"]["code"], -32009, "{closed}");
+    }
+    assert_eq!(client.ask("x-grove/workspace/plan", json!({"channel": URI})).await.unwrap()["text"], json!(null));
     // It is good for nothing else, and for nothing any more.
     let token = std::fs::read_to_string(token).unwrap();
     assert_eq!(token.len(), 64);

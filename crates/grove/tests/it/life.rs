@@ -302,3 +302,41 @@ fn a_data_folder_that_cannot_be_made_is_an_error_that_names_it() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert!(ran.stderr.contains(file.join("data").to_str().unwrap()), "{}", ran.stderr);
 }
+
+#[test]
+fn a_host_may_open_as_many_files_as_the_system_allows_it_to_use() {
+    let place = Place::new();
+    let mut serve = std::process::Command::new("sh");
+    let asked = place.serve_command(&[]);
+    serve.args(["-c", "ulimit -S -n 200; exec \"$@\"", "sh"]).arg(asked.get_program()).args(asked.get_args());
+    serve.env_clear().env("HOME", place.home()).current_dir(place.path("home"));
+    let host = place.start(serve);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", host.pid())).unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let mut numbers = files.split_whitespace().map(|number| number.parse::<u64>().unwrap_or(u64::MAX));
+    let (soft, hard) = (numbers.next().unwrap(), numbers.next().unwrap());
+    assert_eq!(soft, hard.min(65_536));
+}
+
+#[tokio::test]
+async fn a_host_whose_socket_was_removed_is_found_through_loopback() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    client.run_script(S, "t", json!([{"say": "x"}])).await;
+    let socket = host.place.data().join("host.sock");
+    std::fs::remove_file(&socket).unwrap();
+    for command in [&["status"][..], &["ls"], &["show", "s"]] {
+        let ran = host.place.run(command);
+        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
+    }
+    // Of a dead one nobody asks its old port, which may be somebody else's.
+    let place = host.kill();
+    let endpoint = place.data().join("host.json");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut said: serde_json::Value = serde_json::from_slice(&std::fs::read(&endpoint).unwrap()).unwrap();
+    said["http"] = format!("http://{}", listener.local_addr().unwrap()).into();
+    std::fs::write(&endpoint, said.to_string()).unwrap();
+    assert_eq!(place.run(&["status"]).code, Some(3));
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}

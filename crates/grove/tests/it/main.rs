@@ -45,6 +45,7 @@ mod reconnect;
 mod refusals;
 mod run;
 mod sessions;
+mod sessions_acting;
 mod sessions_layer;
 mod shim;
 mod show;

@@ -166,3 +166,23 @@ async fn many_clients_of_one_session_all_see_everything() {
     }
     assert!(host.memory("VmHWM") < 100 * MIB);
 }
+
+#[tokio::test]
+async fn silent_connections_use_up_no_files_and_keep_nobody_out() {
+    let place = Place::new();
+    // The host may open no more files than this, and there is nothing to raise.
+    let mut serve = std::process::Command::new("sh");
+    let asked = place.serve_command(&[]);
+    serve.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]).arg(asked.get_program()).args(asked.get_args());
+    serve.env_clear().env("HOME", place.home()).current_dir(place.path("home"));
+    let host = place.start(serve);
+    let silent: Vec<_> = (0..300).map(|_| host.tcp()).collect();
+    let mut client = host.client_with_session("a").await;
+    client.run_script(S, "t", json!([{"say": "x"}])).await;
+    // The program's own commands come through the socket.
+    let status = place.run(&["status"]);
+    assert_eq!(status.code, Some(0), "{}", status.stderr);
+    let log = std::fs::read_to_string(place.path("stderr")).unwrap();
+    assert!(!log.contains("could not be accepted"), "{log}");
+    drop(silent);
+}

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Deadline, Host, Place, file_uri};
 
-const LOCAL: &str = "local-agent-host";
+pub(crate) const LOCAL: &str = "local-agent-host";
 
 /// What a page has: a connection of any protocol, and what it was told.
-struct Page {
+pub(crate) struct Page {
     client: Client,
     told: VecDeque<Value>,
     last_id: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Protocol {
+pub(crate) enum Protocol {
     V1,
     Ahp,
 }
@@ -35,14 +35,14 @@ impl Protocol {
 }
 
 impl Page {
-    async fn open(host: &Host, name: &str, protocol: Protocol) -> Self {
+    pub(crate) async fn open(host: &Host, name: &str, protocol: Protocol) -> Self {
         let client = host.connect(name).await;
         let mut page = Self { client, told: VecDeque::new(), last_id: 0 };
         page.ask("initialize", protocol.hello(name)).await.unwrap();
         page
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, ErrorObject> {
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Result<Value, ErrorObject> {
         self.last_id += 1;
         let id = self.last_id;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -70,20 +70,20 @@ impl Page {
         serde_json::from_str(&text).unwrap()
     }
 
-    async fn call(&mut self, method: &str, params: Value) -> Result<Value, ErrorObject> {
+    pub(crate) async fn call(&mut self, method: &str, params: Value) -> Result<Value, ErrorObject> {
         self.ask(&format!("x-grove/sessions/{method}"), params).await
     }
 
-    async fn get(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn get(&mut self, method: &str, params: Value) -> Value {
         self.call(method, params).await.unwrap()
     }
 
-    async fn refused(&mut self, method: &str, params: Value) -> ErrorObject {
+    pub(crate) async fn refused(&mut self, method: &str, params: Value) -> ErrorObject {
         self.call(method, params).await.unwrap_err()
     }
 
     /// The next notification of a kind that fits; others before it are dropped.
-    async fn told(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn told(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let method = format!("x-grove/sessions/{method}");
         loop {
             let frame = match self.told.pop_front() {
@@ -106,7 +106,7 @@ impl Page {
     }
 
     /// The ids of all sessions.
-    async fn listed(&mut self) -> Vec<String> {
+    pub(crate) async fn listed(&mut self) -> Vec<String> {
         let listed = self.get("list", json!({})).await;
         let rows = listed["sessions"].as_array().unwrap();
         rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
@@ -114,15 +114,15 @@ impl Page {
 }
 
 /// The id of a session of this host.
-fn local(uri: &str) -> String {
+pub(crate) fn local(uri: &str) -> String {
     format!("{LOCAL}:agent-host-{uri}")
 }
 
-fn resource(uri: &str) -> String {
+pub(crate) fn resource(uri: &str) -> String {
     format!("agent-host-{uri}")
 }
 
-fn has(list: &str, session: &str) -> impl Fn(&Value) -> bool {
+pub(crate) fn has(list: &str, session: &str) -> impl Fn(&Value) -> bool {
     move |params| {
         let rows = params[list].as_array().into_iter().flatten();
         rows.into_iter().any(|row| row["id"] == session || *row == *session)

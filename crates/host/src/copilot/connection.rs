@@ -19,6 +19,7 @@ use super::peer::Peer;
 use crate::connection::{Close, Outgoing, Queue};
 use crate::env::Stream;
 use crate::sequencer::ConnectionId;
+use crate::server::{Guest, ShownOut};
 
 /// How many messages of a client may wait. Reading goes on meanwhile, since an answer may stand behind them; past this the
 /// connection is closed.
@@ -63,21 +64,43 @@ pub(super) struct Wanted {
 impl Endpoint {
     /// Serves one connection until either side ends it.
     pub async fn serve(&self, stream: impl Stream + 'static) {
+        self.serve_all(stream, None).await;
+    }
+
+    /// The same for somebody who may be told to go as long as they were not let in.
+    pub(crate) async fn serve_guest(&self, stream: impl Stream + 'static, guest: Guest, shown_out: ShownOut) {
+        self.serve_all(stream, Some((guest, shown_out))).await;
+    }
+
+    async fn serve_all(&self, stream: impl Stream + 'static, guest: Option<(Guest, ShownOut)>) {
+        let (guest, mut shown_out) = guest.unzip();
         let limits = &self.host().0.config.limits;
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits));
         let calls = Arc::new(Calls::new(CALLS));
         let decoder = Decoder::new(limits.message_bytes);
-        let peer = Peer::new(self.clone(), id, queue.clone(), calls.clone());
+        let peer = Peer::new(self.clone(), id, queue.clone(), calls.clone(), guest);
         let (inbox, messages) = mpsc::channel(WAITING);
         let (reading, writing) = tokio::io::split(stream);
         self.host().0.lines.begun(id, queue.clone());
         let clock = self.host().0.env.clock.clone();
-        tokio::join!(
-            handle_all(messages, &queue, &peer),
-            read_all(reading, decoder, inbox, &queue, &calls),
-            write_all(writing, &queue, clock.as_ref()),
-        );
+        let talking = async {
+            tokio::join!(
+                handle_all(messages, &queue, &peer),
+                read_all(reading, decoder, inbox, &queue, &calls),
+                write_all(writing, &queue, clock.as_ref()),
+            )
+        };
+        let must_go = async {
+            match &mut shown_out {
+                Some(shown_out) => shown_out.told().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = talking => {}
+            () = must_go => queue.close(Close::Gone),
+        }
         self.host().0.lines.ended(id);
         calls.close();
         peer.ended().await;

@@ -78,7 +78,7 @@ impl Endpoint {
     }
 
     /// Whether clients must say a secret.
-    pub(super) fn is_locked(&self) -> bool {
+    pub(crate) fn is_locked(&self) -> bool {
         self.0.config.secret.is_some()
     }
 

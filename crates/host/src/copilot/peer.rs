@@ -18,6 +18,7 @@ use super::permissions::no_locations;
 use crate::connection::{Answer, Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Published};
+use crate::server::Guest;
 use crate::session::{SessionHandle, ToSession};
 
 /// The host's end of a connection. Clones are the same one.
@@ -31,6 +32,8 @@ struct Inner {
     calls: Arc<Calls>,
     /// Who this is to the sessions that it takes part in.
     client: ClientId,
+    /// Who it is to the listener, where there is one.
+    guest: Option<Guest>,
     state: Mutex<State>,
 }
 
@@ -66,13 +69,19 @@ pub(super) struct Named {
 }
 
 impl Peer {
-    pub(super) fn new(endpoint: Endpoint, id: ConnectionId, queue: Arc<Queue>, calls: Arc<Calls>) -> Self {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        id: ConnectionId,
+        queue: Arc<Queue>,
+        calls: Arc<Calls>,
+        guest: Option<Guest>,
+    ) -> Self {
         let mut bytes = [0; 8];
         // Without randomness the connection's own number must do.
         endpoint.host().0.env.random.fill(&mut bytes).ok();
         let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
         let state = Mutex::new(State { is_in: !endpoint.is_locked(), open: HashMap::new() });
-        let peer = Self(Arc::new(Inner { endpoint, id, queue, calls, client, state }));
+        let peer = Self(Arc::new(Inner { endpoint, id, queue, calls, client, guest, state }));
         if !peer.endpoint().is_locked() {
             peer.let_in();
         }
@@ -310,6 +319,9 @@ impl Peer {
     fn connect(&self, params: ConnectParams) -> Answered {
         if !self.endpoint().opens(params.token.as_deref()) {
             return Err(Refused::Error(error::authentication_failed()));
+        }
+        if let Some(guest) = &self.0.guest {
+            guest.let_in()?;
         }
         self.let_in();
         answer(&ConnectResult::of(env!("CARGO_PKG_VERSION")))

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 use subtle::ConstantTimeEq;
 
+use super::guests::Proof;
 use crate::env::Random;
 
 /// The secret that opens the host. It is never shown by `Debug`.
@@ -131,6 +132,14 @@ impl Access {
     /// read the token anyhow needs none. No browser gets there.
     pub fn owner() -> Self {
         Self { key: Key::Unneeded, names: Names::These(vec!["localhost".to_owned()]), scheme: "http://" }
+    }
+
+    /// Whether those who connect are strangers until they show the token.
+    pub(super) fn proof(&self) -> Proof {
+        match self.key {
+            Key::Token(_) => Proof::Needed,
+            Key::Unneeded => Proof::Unneeded,
+        }
     }
 
     /// Whether the request is meant for us and comes from no foreign page. A page elsewhere can make a browser

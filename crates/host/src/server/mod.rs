@@ -1,6 +1,7 @@
 //! HTTP and WebSocket, on any number of listeners.
 
 mod access;
+mod guests;
 mod leased;
 mod page;
 pub mod sdk;
@@ -22,7 +23,6 @@ use axum::routing::{get, post};
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 pub use access::{Access, Privacy, Token};
@@ -31,6 +31,8 @@ pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
 use access::{Refusal, in_query};
+use guests::{Doorstep, Places, Proof};
+pub(crate) use guests::{Guest, ShownOut};
 use ticket::Tickets;
 use visits::Visits;
 
@@ -63,46 +65,48 @@ pub struct Serving {
     tickets: Arc<Tickets>,
     visits: Arc<Visits>,
     programs: Arc<sdk::Programs>,
-    connections: Arc<Semaphore>,
-    limit: usize,
+    places: Places,
 }
 
 impl std::fmt::Debug for Serving {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Serving")
-            .field("connections", &self.connections)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
+        f.debug_struct("Serving").field("places", &self.places).finish_non_exhaustive()
     }
 }
 
 impl Serving {
     /// Accepts connections on one more listener from now on, in a task of its own. All listeners share the limit of
-    /// connections, and tickets of one are good at another.
+    /// connections, and tickets of one are good at another. Those who have not shown the token yet are bounded for each.
     pub fn listen(&self, access: Access, mut listener: Box<dyn Listener>) {
+        let access = Arc::new(access);
         let server = Server {
             host: self.host.clone(),
-            access: Arc::new(access),
+            access: access.clone(),
             page: self.page.clone(),
             tickets: self.tickets.clone(),
             visits: self.visits.clone(),
             programs: self.programs.clone(),
         };
-        let (router, connections, limit) = (router(server), self.connections.clone(), self.limit);
+        let (router, places, doorstep) = (router(server), self.places.clone(), self.doorstep());
         let env = self.host.0.env.clone();
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Some((stream, permit)) = accepted(listener.as_mut(), &connections, limit, &env).await {
-                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), Arc::new(permit))));
+            while let Some(stream) = accepted(listener.as_mut(), &env).await {
+                let Some((guest, shown_out)) = arrived(&places, &doorstep, access.proof()) else { continue };
+                env.spawn.spawn(Box::pin(serve_stream(stream, router.clone(), guest, shown_out)));
+                doorstep.settled().await;
             }
         }));
     }
 
-    /// Waits until no connection is left.
+    /// The doorstep of a listener.
+    fn doorstep(&self) -> Doorstep {
+        Doorstep::new(self.host.0.config.limits.strangers)
+    }
+
+    /// Waits until nobody is left who came in.
     pub async fn drained(&self) {
-        let all = u32::try_from(self.limit).unwrap_or(u32::MAX);
-        // The semaphore is never closed, so this only ends with all permits in hand.
-        self.connections.acquire_many(all).await.ok();
+        self.places.all_free().await;
     }
 
     /// Waits until the host has had no client and no turn for this long.
@@ -111,27 +115,27 @@ impl Serving {
     }
 }
 
-/// The next connection for which there is a place; nothing when the listener is gone.
-async fn accepted(
-    listener: &mut dyn Listener,
-    places: &Arc<Semaphore>,
-    limit: usize,
-    env: &Env,
-) -> Option<(Box<dyn Stream>, OwnedSemaphorePermit)> {
+/// The next connection; nothing when the listener is gone.
+async fn accepted(listener: &mut dyn Listener, env: &Env) -> Option<Box<dyn Stream>> {
     loop {
-        let stream = match listener.accept().await {
-            Ok(stream) => stream,
+        match listener.accept().await {
+            Ok(stream) => return Some(stream),
             Err(error) if error.kind() == io::ErrorKind::NotConnected => return None,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 env.clock.sleep(ACCEPT_PAUSE).await;
-                continue;
             }
-        };
-        match places.clone().try_acquire_owned() {
-            Ok(place) => return Some((stream, place)),
-            Err(_) => tracing::warn!(limit, "too many connections: the newest is dropped"),
         }
+    }
+}
+
+/// Somebody who has just connected; nobody where there is no place for them.
+fn arrived(places: &Places, doorstep: &Doorstep, proof: Proof) -> Option<(Guest, ShownOut)> {
+    match proof {
+        Proof::Needed => Some(Guest::stranger(places.clone(), doorstep)),
+        Proof::Unneeded => Guest::inside(places.clone())
+            .inspect_err(|error| tracing::warn!(%error, "the newest connection is dropped"))
+            .ok(),
     }
 }
 
@@ -146,38 +150,35 @@ pub fn serve_with_page(host: Host, access: Access, page: Page, listener: Box<dyn
 }
 
 fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, listener: Box<dyn Listener>) -> Serving {
-    let limit = host.0.config.limits.connections;
+    let places = Places::new(host.0.config.limits.connections);
     let serving = Serving {
         page,
         tickets: Tickets::new(host.0.env.clone()),
         visits: Arc::default(),
         programs: Arc::default(),
-        connections: Arc::new(Semaphore::new(limit)),
-        limit,
+        places,
         host,
     };
     serving.listen(access, listener);
     serving
 }
 
-/// A connection's place among those that are allowed. A WebSocket outlives the HTTP connection that it began as, so
-/// the place travels with the request.
-type Place = Arc<OwnedSemaphorePermit>;
-
-async fn serve_stream(stream: Box<dyn Stream>, router: Router, place: Place) {
+async fn serve_stream(stream: Box<dyn Stream>, router: Router, guest: Guest, mut shown_out: ShownOut) {
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(place.clone());
+        request.extensions_mut().insert(guest.clone());
         TowerToHyperService::new(router.clone()).call(request)
     });
-    let served = hyper::server::conn::http1::Builder::new()
+    let serving = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades()
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%error, "an HTTP connection ended early");
+        .with_upgrades();
+    tokio::select! {
+        served = serving => if let Err(error) = served {
+            tracing::debug!(%error, "an HTTP connection ended early");
+        },
+        () = shown_out.told() => {}
     }
 }
 
@@ -214,11 +215,11 @@ async fn page(State(server): State<Server>, request: Request) -> Response {
 }
 
 /// The page for browsers, the protocol for those who ask for a WebSocket.
-async fn page_or_upgrade(state: State<Server>, place: Extension<Place>, request: Request) -> Response {
+async fn page_or_upgrade(state: State<Server>, guest: Extension<Guest>, request: Request) -> Response {
     if state.page.is_some() && !request.headers().contains_key(header::UPGRADE) {
         page(state, request).await
     } else {
-        upgrade(state, place, request).await
+        upgrade(state, guest, request).await
     }
 }
 
@@ -261,7 +262,7 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
     }
 }
 
-async fn upgrade(State(server): State<Server>, Extension(place): Extension<Place>, mut request: Request) -> Response {
+async fn upgrade(State(server): State<Server>, Extension(guest): Extension<Guest>, mut request: Request) -> Response {
     let query = request.uri().query();
     let allowed = server.access.check_token(request.headers(), query);
     let ticket = in_query(query, "ticket");
@@ -275,6 +276,10 @@ async fn upgrade(State(server): State<Server>, Extension(place): Extension<Place
     if allowed.is_err() && !ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) {
         return Refusal::Ticket.into_response();
     }
+    let place = match guest.let_in() {
+        Ok(place) => place,
+        Err(full) => return full.into_response(),
+    };
     let accept = derive_accept_key(key.as_bytes());
     let upgraded = hyper::upgrade::on(&mut request);
     let host = server.host.clone();

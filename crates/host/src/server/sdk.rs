@@ -12,7 +12,8 @@ use axum::response::{IntoResponse, Response};
 use grove_core::StoreName;
 use hyper_util::rt::TokioIo;
 
-use super::{Place, Server, Serving, accepted};
+use super::guests::Proof;
+use super::{Guest, Server, Serving, accepted, arrived};
 use crate::copilot::{Endpoint, EndpointConfig};
 use crate::env::Listener;
 
@@ -30,15 +31,18 @@ impl Serving {
     /// Serves SDKs at an address of their own, from now on, in a task of its own.
     pub fn serve_sdks(&self, endpoint: Endpoint, mut listener: Box<dyn Listener>) {
         let env = self.host.0.env.clone();
-        let (places, visits, limit) = (self.connections.clone(), self.visits.clone(), self.limit);
+        let (places, visits, doorstep) = (self.places.clone(), self.visits.clone(), self.doorstep());
+        let proof = if endpoint.is_locked() { Proof::Needed } else { Proof::Unneeded };
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
-            while let Some((stream, place)) = accepted(listener.as_mut(), &places, limit, &env).await {
+            while let Some(stream) = accepted(listener.as_mut(), &env).await {
+                let Some((guest, shown_out)) = arrived(&places, &doorstep, proof) else { continue };
                 let (endpoint, visit) = (endpoint.clone(), visits.begin());
                 env.spawn.spawn(Box::pin(async move {
-                    endpoint.serve(stream).await;
-                    drop((place, visit));
+                    endpoint.serve_guest(stream, guest, shown_out).await;
+                    drop(visit);
                 }));
+                doorstep.settled().await;
             }
         }));
     }
@@ -83,7 +87,7 @@ fn opened(server: &Server, program: &str, secret: Option<String>, keeps_temp_fil
 /// Takes a connection that carries an SDK's bytes. One on which nothing is said keeps its endpoint there.
 pub(super) async fn carry(
     State(server): State<Server>,
-    Extension(place): Extension<Place>,
+    Extension(guest): Extension<Guest>,
     mut request: Request,
 ) -> Response {
     if let Err(refusal) = server.access.check_bearer(request.headers()) {
@@ -94,6 +98,10 @@ pub(super) async fn carry(
     let (Some(program), true) = (said(PROGRAM).filter(fits), asks(request.headers())) else {
         let help = format!("this address speaks {PROTOCOL}, for a program that is named in {PROGRAM}\n");
         return (StatusCode::UPGRADE_REQUIRED, help).into_response();
+    };
+    let place = match guest.let_in() {
+        Ok(place) => place,
+        Err(full) => return full.into_response(),
     };
     let (secret, keeps_temp_files) = (said(SECRET), said(KEEPS_TEMP_FILES).is_some());
     let upgraded = hyper::upgrade::on(&mut request);

@@ -17,11 +17,12 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, version};
 
+use super::guests::Doorstep;
 use crate::env::{Listener, Stream};
 
 /// How long a client may take until both sides know their keys; then it is dropped.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// How many may be at it at a time; others are not accepted before one is done.
+/// How many may be at it at a time. With more, the one who has been at it longest is dropped.
 const HANDSHAKES: usize = 128;
 
 /// What a host shows to those who connect, and the key to it.
@@ -77,11 +78,17 @@ pub struct TlsListener {
     inner: TcpListener,
     acceptor: TlsAcceptor,
     begun: FuturesUnordered<BoxFuture<'static, io::Result<Box<dyn Stream>>>>,
+    doorstep: Doorstep,
 }
 
 impl TlsListener {
     pub fn new(inner: TcpListener, certificate: &Certificate) -> Self {
-        Self { inner, acceptor: TlsAcceptor::from(certificate.config.clone()), begun: FuturesUnordered::new() }
+        Self {
+            inner,
+            acceptor: TlsAcceptor::from(certificate.config.clone()),
+            begun: FuturesUnordered::new(),
+            doorstep: Doorstep::new(HANDSHAKES),
+        }
     }
 }
 
@@ -96,17 +103,26 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> io::Result<Box<dyn Stream>> {
         loop {
             tokio::select! {
+                // Who was told to go is gone before the next one comes.
+                biased;
                 Some(shaken) = self.begun.next(), if !self.begun.is_empty() => match shaken {
                     Ok(stream) => return Ok(stream),
                     // Whoever looks whether a port is open ends here; that is no failure of the listener.
                     Err(error) => tracing::debug!(%error, "no TLS came about"),
                 },
-                accepted = self.inner.accept(), if self.begun.len() < HANDSHAKES => {
+                accepted = self.inner.accept() => {
                     let (stream, _) = accepted?;
                     // A frame is written in one piece: waiting for more only costs time.
                     stream.set_nodelay(true)?;
                     let shaking = timeout(HANDSHAKE_TIME, self.acceptor.accept(stream));
-                    self.begun.push(Box::pin(async move { Ok(Box::new(shaking.await??) as Box<dyn Stream>) }));
+                    let (stranger, mut shown_out) = self.doorstep.enter();
+                    self.begun.push(Box::pin(async move {
+                        let _stranger = stranger;
+                        tokio::select! {
+                            shaken = shaking => Ok(Box::new(shaken??) as Box<dyn Stream>),
+                            () = shown_out.told() => Err(io::ErrorKind::ConnectionAborted.into()),
+                        }
+                    }));
                 }
             }
         }

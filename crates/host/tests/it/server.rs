@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_agents::scripted::ScriptedAgent;
+use grove_host::copilot::{Endpoint, EndpointConfig};
 use grove_host::server::{self, Access, Asset, Caching, Page, Serving, Token};
-use grove_host::{Config, Env, FrameLog, Host};
+use grove_host::{Config, Env, FrameLog, Host, Limits};
 use grove_testkit::Client;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -252,4 +253,60 @@ async fn frames_of_both_directions_are_logged_in_their_order() {
     let seqs: Vec<u64> = sent.iter().filter_map(|line| line["params"]["envelope"]["serverSeq"].as_u64()).collect();
     assert_eq!(seqs, client.envelopes.iter().map(|envelope| envelope.server_seq).collect::<Vec<_>>());
     assert_eq!(of("2", "c2s").len(), 1);
+}
+
+/// Whether the other side has closed a pipe on which nothing was said.
+async fn is_closed(stream: &mut DuplexStream) -> bool {
+    let read = tokio::time::timeout(Duration::from_millis(100), stream.read(&mut [0; 1])).await;
+    matches!(read, Ok(Ok(0) | Err(_)))
+}
+
+#[tokio::test]
+async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
+    let limits = Limits { strangers: 4, connections: 2, ..Limits::default() };
+    let host = Served::start(Config { limits, ..Config::default() }, None).await;
+    let mut silent: Vec<_> = (0..50).map(|_| host.dial()).collect();
+    let mut client = host.client("a").await;
+    client.ready_session("scripted:/s").await;
+    assert!(is_closed(&mut silent[0]).await && !is_closed(&mut silent[49]).await);
+    // Who came in stays, whoever knocks; and who wastes a place is told so.
+    silent.extend((0..50).map(|_| host.dial()));
+    client.run_script("scripted:/s", "t", json!([{"say": "hello"}])).await;
+    let _second = host.client("b").await;
+    let upgrade = [
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ];
+    let third = host.http(&format!("GET /ws?tkn={TOKEN}"), &upgrade).await;
+    assert_eq!((third.status, third.body.contains("2 connections are open")), (503, true), "{}", third.body);
+    assert_eq!(host.http("GET /healthz", &[]).await.status, 200);
+}
+
+#[tokio::test]
+async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
+    let limits = Limits { strangers: 4, ..Limits::default() };
+    let host = Host::in_memory(Env::in_memory(), Config { limits, ..Config::default() }, vec![Arc::new(ScriptedAgent)]);
+    let host = host.await.unwrap();
+    let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
+    let (_main, pipes) = mpsc::unbounded_channel();
+    let serving = server::serve(host.clone(), access, Box::new(Pipes(pipes)));
+    let (dial, pipes) = mpsc::unbounded_channel();
+    let config = EndpointConfig { store: "copilot".into(), secret: Some(TOKEN.to_owned()), keeps_temp_files: false };
+    serving.serve_sdks(Endpoint::new(host, config), Box::new(Pipes(pipes)));
+    let open = || {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        dial.send(far).unwrap();
+        near
+    };
+    let mut known = open();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "connect", "params": {"token": TOKEN}}).to_string();
+    known.write_all(format!("Content-Length: {}\r\n\r\n{hello}", hello.len()).as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let length = known.read(&mut answer).await.unwrap();
+    assert!(String::from_utf8_lossy(&answer[..length]).contains("result"));
+    let mut silent: Vec<_> = (0..20).map(|_| open()).collect();
+    assert!(is_closed(&mut silent[0]).await && !is_closed(&mut silent[19]).await);
+    assert!(!is_closed(&mut known).await);
 }

@@ -11,7 +11,8 @@ use crate::ids::Uri;
 pub const MAX_QUERY_BYTES: usize = 1 << 20;
 /// How much may be attached at once.
 pub const MAX_ATTACHMENTS: usize = 100;
-/// How large attached text or an attached image may be.
+/// How large attached text or an attached image may be, whoever takes it. A provider that takes less refuses the rest itself,
+/// before it sends anything: it alone knows how large a message is as it travels.
 pub const MAX_ATTACHMENT_BYTES: usize = 16 << 20;
 
 /// What is sent.

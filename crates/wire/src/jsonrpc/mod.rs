@@ -8,3 +8,6 @@ mod frame;
 
 pub use calls::*;
 pub use frame::*;
+
+/// The largest message that a host takes from a client. A larger one closes the connection, so who makes one looks first.
+pub const MESSAGE_BYTES: usize = 4 << 20;

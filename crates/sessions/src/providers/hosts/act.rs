@@ -259,12 +259,13 @@ impl SessionsProvider for HostProvider {
             return drafts::send_first(&self.shared, session, options, self.commit).await;
         }
         let (on_host, row) = self.row(session)?;
+        let message = message(options, row.chosen_model)?;
         let client = self.shared.client()?;
         let chat = format!("ahp-chat:/{}", new_name());
         let create = CreateChatParams {
             channel: on_host.to_owned(),
             chat: chat.clone(),
-            initial_message: Some(message(options, row.chosen_model)),
+            initial_message: Some(message),
             ..CreateChatParams::default()
         };
         client.request(create).await.map_err(|error| request_error(&self.shared, error))?;
@@ -285,10 +286,10 @@ impl SessionsProvider for HostProvider {
         let unknown = || ProviderError::UnknownChat { session: session.clone(), chat: chat.clone() };
         let state = row.session.state();
         let channel = state.chat(chat).and_then(|chat| self.shared.host.on_host(&chat.resource)).ok_or_else(unknown)?;
+        let message = message(options, row.chosen_model)?;
         let client = self.shared.client()?;
         let held = client.subscribe(channel).await.map_err(|error| request_error(&self.shared, error))?;
         let is_running = held.read(|state| state.chat().is_some_and(|chat| chat.active_turn.is_some()));
-        let message = message(options, row.chosen_model);
         // While a turn runs, what is said waits for its end.
         let action = if is_running {
             let kind = PendingMessageKind::Queued;

@@ -145,6 +145,7 @@ pub(super) async fn send_first(
         ..CreateSessionParams::default()
     };
     let title = first_title(&options.query);
+    let message = message(options, model)?;
     let show = |source: &SessionSource| {
         source.update_main_chat(|chat| {
             chat.title = title.as_str().into();
@@ -156,7 +157,7 @@ pub(super) async fn send_first(
     shared.begin_sending(id, &on_host, show).ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
     let mut sending = Sending { shared, id, is_committed: false };
     let begun = tokio::select! {
-        begun = begin(shared, &client, create, message(options, model), commit) => begun,
+        begun = begin(shared, &client, create, message, commit) => begun,
         () = disconnected(&client) => Err(Unsent::Unknown(shared.not_reached())),
     };
     match begun {

@@ -1,23 +1,58 @@
 //! What is sent, in the words of the protocol.
 
+use std::io;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use grove_wire::ahp::{
     Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment, ModelSelection, Object,
     TextPosition, TextRange, TextSelection,
 };
+use grove_wire::jsonrpc::MESSAGE_BYTES;
 
 use crate::ids::Uri;
-use crate::provider::{AttachedContext, SendOptions};
+use crate::provider::{AttachedContext, ProviderError, SendOptions};
 
-pub(super) fn message(options: SendOptions, model: Option<String>) -> Message {
+/// What is left for the words around a message.
+const ENVELOPE_BYTES: usize = 16 << 10;
+/// How large a message may be as it travels, in JSON and with images in base64: a host closes the connection on which more
+/// comes, and everything that waits there is lost.
+const MOST_BYTES: usize = MESSAGE_BYTES - ENVELOPE_BYTES;
+
+/// The message, where a host takes one of its size.
+pub(super) fn message(options: SendOptions, model: Option<String>) -> Result<Message, ProviderError> {
     let attachments: Vec<_> = options.attached_context.into_iter().map(attachment).collect();
-    Message {
+    let message = Message {
         text: options.query,
         attachments: Some(attachments).filter(|attachments| !attachments.is_empty()),
         model: model.map(|id| ModelSelection { id, config: None }),
         ..Message::default()
+    };
+    match encoded_bytes(&message) {
+        Ok(bytes) if bytes <= MOST_BYTES => Ok(message),
+        Ok(bytes) => Err(ProviderError::Refused(format!(
+            "with what is attached the message has {bytes} bytes as it travels, and a host takes {MOST_BYTES}: attach less, \
+             a smaller image, or the file itself"
+        ))),
+        Err(error) => Err(ProviderError::Failed { what: "writing the message", source: error.into() }),
     }
+}
+
+/// How long something is in JSON, without making the text.
+fn encoded_bytes(message: &Message) -> Result<usize, serde_json::Error> {
+    struct Counted(usize);
+    impl io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, message)?;
+    Ok(counted.0)
 }
 
 fn attachment(attached: AttachedContext) -> MessageAttachment {
@@ -76,7 +111,7 @@ mod tests {
             AttachedContext::Selection { uri: "file:///p/a.rs".into(), first_line: 3, last_line: 4, text: "x".into() },
             AttachedContext::Image { media_type: "image/png".into(), data: Arc::from([1_u8, 2]) },
         ];
-        let sent = message(SendOptions { query: "look".into(), attached_context }, Some("m".into()));
+        let sent = message(SendOptions { query: "look".into(), attached_context }, Some("m".into())).unwrap();
         let sent = serde_json::to_value(sent).unwrap();
         let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 4, "character": 0}});
         assert_eq!(
@@ -91,6 +126,26 @@ mod tests {
             ])
         );
         assert_eq!((&sent["text"], &sent["model"]), (&json!("look"), &json!({"id": "m"})));
-        assert_eq!(message(SendOptions::new("hi"), None).attachments, None);
+        assert_eq!(message(SendOptions::new("hi"), None).unwrap().attachments, None);
+    }
+
+    #[test]
+    fn what_is_larger_than_a_host_takes_is_refused_as_it_would_travel() {
+        let with = |attached| message(SendOptions { query: "look".into(), attached_context: vec![attached] }, None);
+        let image =
+            |bytes: usize| AttachedContext::Image { media_type: "image/png".into(), data: vec![0; bytes].into() };
+        // Four letters carry three bytes.
+        assert!(with(image(MOST_BYTES / 4 * 3 - 1024)).is_ok());
+        let refused = with(image(MOST_BYTES / 4 * 3)).unwrap_err();
+        assert!(refused.to_string().contains(&format!("a host takes {MOST_BYTES}")), "{refused}");
+        let text = |text: String| AttachedContext::Selection {
+            uri: "file:///p/a.rs".into(),
+            first_line: 1,
+            last_line: 2,
+            text: text.into(),
+        };
+        assert!(with(text("x".repeat(MOST_BYTES - 1024))).is_ok());
+        // Each of these takes two.
+        assert!(with(text("\n".repeat(MOST_BYTES / 2))).is_err());
     }
 }
