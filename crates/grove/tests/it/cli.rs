@@ -18,9 +18,12 @@ async fn status_says_where_the_host_is_and_what_it_does() {
     let ran = host.place.run(&["status"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let pid = format!("process {}", host.pid());
-    for words in
-        ["is running at", &format!("http://{}", host.address), &pid, "2 sessions, 1 running turns, 1 connections"]
-    {
+    for words in [
+        "is running at",
+        &format!("http://{}", host.address),
+        &pid,
+        "2 sessions (2 of them in memory), 1 running turns, 1 connections",
+    ] {
         assert!(ran.stdout.contains(words), "no {words} in {}", ran.stdout);
     }
     assert!(!ran.stdout.contains(&host.token));
