@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use grove_client::{Backoff, Endpoint};
+use grove_core::Timestamp;
 use grove_sessions::provider::{
     AttachedContext, Availability, BrowseOffer, BrowseRequest, Browsed, ProviderEvent, SendOptions,
 };
-use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider};
+use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, KeepSeen, SeenInMemory, SeenList};
 use grove_sessions::session::{FileOperation, SessionStatus, Workspace};
 use grove_sessions::{ProviderError, SessionsProvider};
+use grove_wire::ahp::SessionSummary;
 use grove_wire::x_grove::{self, announced::Announcement};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -192,25 +194,51 @@ async fn versions_that_do_not_fit_are_explained() {
     assert!(message.contains("^7.0.0") && message.contains("1.0.0") && message.contains("0.9.0"), "{message}");
 }
 
+/// What a host lists. `None`: it does not.
+type Lists = Arc<Mutex<Option<Vec<Value>>>>;
+
+fn that_lists(rows: &Lists) -> Answer {
+    let rows = rows.clone();
+    Box::new(move |method, _| match method {
+        "initialize" => Ok(initialized("1.0.0")),
+        "listSessions" => match &*rows.lock().unwrap() {
+            Some(rows) => Ok(json!({"items": rows})),
+            None => Err(json!({"code": -32603, "message": "not now"})),
+        },
+        _ => Err(unknown()),
+    })
+}
+
+fn titles(provider: &HostProvider) -> Vec<String> {
+    provider.sessions().iter().map(|session| session.title().to_string()).collect()
+}
+
+#[tokio::test]
+async fn what_is_remembered_goes_only_after_a_list_that_came_whole() {
+    let rows = Lists::default();
+    let host = OddHost::start(that_lists(&rows)).await;
+    let remembered = [row("gone", 1), row("kept", 1)].map(|row| serde_json::from_value::<SessionSummary>(row).unwrap());
+    let kept = Arc::new(SeenInMemory::default());
+    kept.keep(SeenList::new(Timestamp(1), &remembered));
+    let provider = host.provider_with(HostOptions { kept, ..options() });
+    until("a connection", || provider.availability() == Availability::Ready).await;
+    // All that the connection knows of the host's list.
+    host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("early", 1)}));
+    until("the early one", || titles(&provider).contains(&"early".to_owned())).await;
+    until("lists that do not come", || host.heard("listSessions") >= 3).await;
+    assert_eq!(titles(&provider), ["gone", "kept", "early"]);
+    *rows.lock().unwrap() = Some(vec![row("kept", 1), row("early", 1)]);
+    until("the list", || titles(&provider) == ["kept", "early"]).await;
+}
+
 #[tokio::test]
 async fn a_list_that_does_not_come_is_asked_for_again_and_nothing_goes_before_it_does() {
-    let rows = Arc::new(Mutex::new(Some(vec![row("gone", 1), row("kept", 1)])));
-    let host = OddHost::start({
-        let rows = rows.clone();
-        Box::new(move |method, _| match method {
-            "initialize" => Ok(initialized("1.0.0")),
-            "listSessions" => match &*rows.lock().unwrap() {
-                Some(rows) => Ok(json!({"items": rows})),
-                None => Err(json!({"code": -32603, "message": "not now"})),
-            },
-            _ => Err(unknown()),
-        })
-    })
-    .await;
+    let rows: Lists = Arc::new(Mutex::new(Some(vec![row("gone", 1), row("kept", 1)])));
+    let host = OddHost::start(that_lists(&rows)).await;
     let reconnect =
         Backoff { first: Duration::from_millis(20), longest: Duration::from_secs(60), ..Backoff::default() };
     let provider = host.provider_with(HostOptions { reconnect, ..options() });
-    let listed = || provider.sessions().iter().map(|session| session.title().to_string()).collect::<Vec<_>>();
+    let listed = || titles(&provider);
     soon("the first list", provider.listed()).await;
     assert_eq!(listed(), ["gone", "kept"]);
     let kept = provider.sessions().remove(1);
