@@ -86,16 +86,6 @@ impl Metadata {
         self
     }
 
-    /// Of a fork or branch of the session that has these: it works where its parent does, unless it says otherwise.
-    #[must_use]
-    pub fn of_fork(&self, own: &Self) -> Self {
-        let mut all = self.0.clone();
-        // A pull request came of the parent, not of its fork.
-        all.remove(PULL_REQUEST_URL);
-        all.extend(own.0.clone());
-        Self(all)
-    }
-
     /// The text under a key. Empty text is none.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -358,18 +348,6 @@ mod tests {
         assert_eq!(repository.base_branch_protected, None, "nobody said so");
         let told = metadata(json!({"repositoryPath": "/r/app", "baseBranchProtected": true}));
         assert_eq!(told.workspace(None).unwrap().repositories[0].base_branch_protected, Some(true));
-    }
-
-    #[test]
-    fn a_fork_works_where_its_parent_does() {
-        let parent = Metadata::worktree("/r/app", "/r/app.worktrees/fix")
-            .with(PULL_REQUEST_URL, "https://github.com/acme/app/pull/3")
-            .with("unknown", "kept");
-        let fork = parent.of_fork(&Metadata::default());
-        assert_eq!(fork.repository_name(None), parent.repository_name(None));
-        assert_eq!((fork.text("unknown"), fork.github_info()), (Some("kept"), None));
-        let elsewhere = parent.of_fork(&Metadata::default().with(WORKTREE_PATH, "/r/app.worktrees/other"));
-        assert_eq!(elsewhere.text(WORKTREE_PATH), Some("/r/app.worktrees/other"));
     }
 
     #[test]

@@ -64,6 +64,18 @@ fn the_same_folder_on_another_host_is_a_group_of_its_own() {
 
 #[test]
 fn the_same_repository_on_another_host_is_a_group_of_its_own() {
+    let clone = |metadata: Metadata| metadata.with("repositoryUrl", "https://github.com/acme/site");
+    let there = clone(Metadata::remote("dev-box", "/srv/site"));
+    let rows = Rows::of(&[clone(Metadata::local("/w/site")), there.clone(), there]);
+    assert_eq!(rows.headings(), ["site: 0", "site [dev-box]: 1 2"]);
+    let keys: Vec<_> = rows.groups().into_iter().map(|group| group.key.unwrap()).collect();
+    assert_eq!(keys[0].place, Place::Repository("github.com/acme/site".into()));
+    assert_eq!((keys[0].host.as_deref(), keys[1].host.as_deref()), (None, Some("dev-box")));
+    assert_eq!(keys[0].place, keys[1].place, "only the host tells them apart");
+}
+
+#[test]
+fn places_of_one_label_that_only_the_host_tells_apart_name_it() {
     let rows = Rows::of(&[Metadata::cloud("acme", "site"), Metadata::cloud("acme", "site")]);
     rows.0[1].update(|state| {
         let workspace: &mut Workspace = Arc::make_mut(state.workspace.as_mut().unwrap());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_sessions::management::{ManagementError, SessionsEvent};
+use grove_sessions::management::{ManagementError, NewSession, SessionsEvent};
 use grove_sessions::provider::{BrowseRequest, Browsed, ReadState, SessionsChange, SessionsProvider};
 use grove_sessions::{Notice, SessionId, Subscription, Uri};
 
@@ -27,19 +27,32 @@ fn list(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-#[test]
-fn sessions_types_and_folders_follow_the_order_of_providers() {
+#[tokio::test]
+async fn sessions_types_and_folders_follow_the_order_of_providers() {
     let a = Arc::new(TestProvider::new("a"));
     let b = Arc::new(TestProvider { order: -1, ..TestProvider::new("b") });
+    let c = Arc::new(TestProvider::new("c"));
     a.add("1");
     b.add("2");
     a.add("3");
+    c.add("4");
     a.set_types(&["x", "y"]);
     b.set_types(&["y", "z"]);
-    let (management, _driver, _handles) = manage([a, b]);
-    assert_eq!(ids(&management.sessions()), ["b:2", "a:1", "a:3"]);
+    c.set_types(&["x"]);
+    let (management, _driver, _handles) = manage([a, b, c]);
+    assert_eq!(ids(&management.sessions()), ["b:2", "a:1", "a:3", "c:4"], "equal ones as they were registered");
     let types = management.all_session_types();
     assert_eq!(types.iter().map(|t| t.id.as_str()).collect::<Vec<_>>(), ["y", "z", "x"]);
+    let folder = Uri::from("file:///work/app");
+    let offered = management.session_types_for_folder(&folder).await;
+    let offered: Vec<_> = offered.iter().map(|(provider, offered)| format!("{provider} {}", offered.id)).collect();
+    assert_eq!(offered, ["b y", "b z", "a x", "a y", "c x"]);
+    // The first that knows the folder and has the type makes the session.
+    for (session_type, provider) in [(None, "b"), (Some("z"), "b"), (Some("x"), "a")] {
+        let wanted = NewSession { session_type: session_type.map(Into::into), ..NewSession::default() };
+        let new = management.create_new_session_in(&folder, wanted).await.unwrap();
+        assert_eq!(new.provider_id().as_str(), provider, "{session_type:?}");
+    }
 }
 
 #[tokio::test]
@@ -92,6 +105,30 @@ fn a_provider_brings_its_sessions_and_takes_them_along() {
     assert_eq!(change(&mut events), Some([vec![], list(&["b:2"]), vec![]]));
     b.add("3");
     assert_eq!(ids(&management.sessions()), ["a:1"], "nobody listens to it any more");
+}
+
+#[test]
+fn a_provider_that_is_registered_again_brings_back_what_was_hidden() {
+    let (a, b) = (Arc::new(TestProvider::new("a")), Arc::new(TestProvider::new("b")));
+    a.add("1");
+    let kept = b.add("2").session();
+    let gone = b.add("3").session();
+    let (management, _driver, mut handles) = manage([a, b.clone()]);
+    management.open_session(kept.resource()).unwrap();
+    let (_, mut events) = management.subscribe();
+    drop(handles.pop());
+    assert_eq!(ids(&management.sessions()), ["a:1"]);
+    assert_eq!(management.session(kept.resource()), None);
+    assert_eq!(change(&mut events), Some([vec![], list(&["b:2", "b:3"]), vec![]]));
+    assert_eq!(b.calls(), Vec::<String>::new(), "hidden is not deleted");
+    b.remove(gone.id());
+    b.change(kept.id(), "meanwhile");
+    while next(&mut events).is_some() {}
+    handles.push(management.registry().register(b).unwrap());
+    assert_eq!(ids(&management.sessions()), ["a:1", "b:2"]);
+    assert_eq!(management.session(kept.resource()), Some(kept.clone()), "the same session, not another of its name");
+    assert_eq!(change(&mut events), Some([list(&["b:2"]), vec![], vec![]]));
+    assert_eq!(&*kept.title(), "meanwhile");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A provider that lives in memory, with sessions that tests make and change as they like.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -45,6 +45,8 @@ pub(crate) struct TestProvider {
     pub(crate) types: Mutex<Vec<SessionType>>,
     pub(crate) inner: Mutex<Inner>,
     pub(crate) next: AtomicU64,
+    /// How often it was asked for all of its sessions.
+    pub(crate) lists: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -90,6 +92,7 @@ impl TestProvider {
             types: Mutex::new(vec![session_type("agent")]),
             inner: Mutex::default(),
             next: AtomicU64::new(1),
+            lists: AtomicUsize::new(0),
         }
     }
 
@@ -292,6 +295,7 @@ impl SessionsProvider for TestProvider {
     }
 
     fn sessions(&self) -> Vec<Session> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
         self.inner().rows.iter().map(|row| row.session()).collect()
     }
 

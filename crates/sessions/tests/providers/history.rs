@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
-/// A home in which Claude Code and Codex were used.
+/// A home in which Claude Code, the Copilot CLI and VS Code were used.
 struct Home {
     folder: tempfile::TempDir,
     catalog: Arc<Catalog>,
@@ -41,8 +41,11 @@ impl Home {
             product: product.to_owned(),
             folder: self.path().join(folder),
         };
-        let roots =
-            vec![root(Source::Claude, "Claude Code", "claude"), root(Source::CopilotCli, "Copilot CLI", "copilot")];
+        let roots = vec![
+            root(Source::Claude, "Claude Code", "claude"),
+            root(Source::CopilotCli, "Copilot CLI", "copilot"),
+            root(Source::VsCode, "Code", "code"),
+        ];
         self.catalog.scan(&Scan { roots, keep: None }, &mut |_| {}).unwrap();
     }
 
@@ -170,6 +173,50 @@ fn a_row_says_what_its_session_changed_and_what_came_of_it() {
     home.scan();
     provider.refresh().unwrap();
     assert_eq!(row.changes()[1].insertions, 3);
+}
+
+#[test]
+fn a_row_says_that_the_last_turn_failed_and_what_the_tool_called_the_session() {
+    let home = Home::new();
+    home.copilot("c1");
+    let path = home.path().join("copilot/c1/events.jsonl");
+    let event = |id: &str, kind: &str, data: serde_json::Value| {
+        let at = "2026-02-01T00:00:01.000Z";
+        format!("{}\n", json!({"id": id, "type": kind, "timestamp": at, "parentId": "e1", "data": data}))
+    };
+    let mut log = fs::read_to_string(&path).unwrap();
+    log += &event("e2", "session.title_changed", json!({"title": "Look around"}));
+    log += &event("e3", "session.error", json!({"errorType": "quota", "message": "no more today"}));
+    fs::write(&path, &log).unwrap();
+    home.scan();
+    let provider = home.provider(Source::CopilotCli);
+    provider.refresh().unwrap();
+    let row = provider.sessions().remove(0);
+    assert_eq!((row.status(), &*row.title()), (SessionStatus::Error, "Look around"));
+    assert!(row.is_read() && !row.is_archived() && !row.loading());
+    assert_eq!((row.mode().is_none(), row.description(), row.chats().len()), (true, None, 1));
+    assert_eq!((row.session_type().as_str(), row.icon().as_str()), ("copilot-cli", "history"));
+}
+
+#[test]
+fn a_row_says_on_which_machine_its_folder_lies() {
+    let home = Home::new();
+    let folder = home.path().join("code/workspaceStorage/h1");
+    fs::create_dir_all(folder.join("chatSessions")).unwrap();
+    let workspace = json!({"folder": "vscode-remote://ssh-remote%2Bdevbox/home/u/app"});
+    fs::write(folder.join("workspace.json"), workspace.to_string()).unwrap();
+    let request = json!({"requestId": "r", "message": {"text": "Look"}, "response": [{"value": "Yes."}]});
+    let session = json!({"version": 3, "sessionId": "a", "creationDate": 1, "requests": [request]});
+    fs::write(folder.join("chatSessions/a.json"), session.to_string()).unwrap();
+    home.scan();
+    let provider = home.provider(Source::VsCode);
+    provider.refresh().unwrap();
+    let row = provider.sessions().remove(0);
+    let metadata = row.metadata();
+    assert_eq!(metadata.text("remoteAgentHost"), Some("ssh-remote+devbox"));
+    assert_eq!(metadata.text("workingDirectoryPath"), Some("/home/u/app"));
+    let workspace = row.workspace().unwrap();
+    assert_eq!((&*workspace.label, workspace.requires_workspace_trust), ("app [ssh-remote+devbox]", false));
 }
 
 #[tokio::test]

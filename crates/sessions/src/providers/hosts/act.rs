@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 use tokio::time::timeout;
 
 use super::drafts::{self, disconnected, dispatch_error, request_error, start};
-use super::message::message;
+use super::message::{check_images, message};
 use super::table::RowView;
 use super::waits::new_name;
 use super::{HostProvider, browse};
@@ -255,10 +255,12 @@ impl SessionsProvider for HostProvider {
     }
 
     async fn send_and_create_chat(&self, session: &SessionId, options: SendOptions) -> Result<Session, ProviderError> {
-        if self.is_draft(session) {
+        if let Some(draft) = self.draft(session) {
+            self.check_images(&draft, &options, draft.model_id().as_deref())?;
             return drafts::send_first(&self.shared, session, options, self.commit).await;
         }
         let (on_host, row) = self.row(session)?;
+        self.check_images(&row.session, &options, row.chosen_model.as_deref())?;
         let message = message(options, row.chosen_model)?;
         let client = self.shared.client()?;
         let chat = format!("ahp-chat:/{}", new_name());
@@ -279,13 +281,16 @@ impl SessionsProvider for HostProvider {
         chat: &Uri,
         options: SendOptions,
     ) -> Result<Session, ProviderError> {
-        if self.is_draft(session) {
+        if let Some(draft) = self.draft(session) {
+            self.check_images(&draft, &options, draft.model_id().as_deref())?;
             return drafts::send_first(&self.shared, session, options, self.commit).await;
         }
         let (_, row) = self.row(session)?;
         let unknown = || ProviderError::UnknownChat { session: session.clone(), chat: chat.clone() };
         let state = row.session.state();
-        let channel = state.chat(chat).and_then(|chat| self.shared.host.on_host(&chat.resource)).ok_or_else(unknown)?;
+        let known = state.chat(chat).ok_or_else(unknown)?;
+        let channel = self.shared.host.on_host(&known.resource).ok_or_else(unknown)?;
+        self.check_images(&row.session, &options, known.model_id.as_deref())?;
         let message = message(options, row.chosen_model)?;
         let client = self.shared.client()?;
         let held = client.subscribe(channel).await.map_err(|error| request_error(&self.shared, error))?;
@@ -310,8 +315,15 @@ impl HostProvider {
         Ok((on_host, self.shared.row(on_host).ok_or_else(unknown)?))
     }
 
-    fn is_draft(&self, session: &SessionId) -> bool {
-        self.shared.with_draft(session, |_| ()).is_some()
+    /// A new session that was not sent.
+    fn draft(&self, session: &SessionId) -> Option<Session> {
+        self.shared.with_draft(session, |draft| draft.source.session())
+    }
+
+    /// Whether the agent of a session takes what is attached, as far as its host says so.
+    fn check_images(&self, session: &Session, options: &SendOptions, model: Option<&str>) -> Result<(), ProviderError> {
+        let (agents, own) = (self.shared.agents(), session.session_type());
+        check_images(options, agents.iter().find(|agent| agent.provider == own.as_str()), model)
     }
 
     /// Renames a chat other than the main one. The protocol has a title for sessions to be given, and none for chats: hosts

@@ -1,45 +1,113 @@
-//! Looking for a folder of the host, and what a folder is as a workspace.
+//! Looking for a folder of the host, or for a repository that its sessions work in, and what a folder is as a workspace.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use grove_client::{Ahp, Client, RequestError};
 use grove_wire::ahp::{DirectoryEntryType, ROOT, ResourceListParams, ResourceResolveParams, ResourceType, error_code};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::drafts::request_error;
+use super::identity::HostIdentity;
 use super::state::{path_of, workspace};
 use super::table::Shared;
 use crate::ids::{BrowseActionId, Icon, Uri};
+use crate::metadata::{
+    Metadata, REPOSITORY, REPOSITORY_NWO, REPOSITORY_PATH, REPOSITORY_URL, WORKING_DIRECTORY_PATH, WORKTREE_PATH,
+    file_uri,
+};
 use crate::provider::{BrowseAction, BrowseOffer, BrowseRequest, Browsed, ProviderError};
 use crate::session::Workspace;
 
 const FOLDERS: &str = "folders";
-/// How many folders are offered at once. Who misses one types more of its name.
+const REPOSITORIES: &str = "repositories";
+/// How many places are offered at once. Who misses one types more of its name.
 const MAX_OFFERS: usize = 200;
-/// What may stand in a path of a URI as it is.
-const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
-pub(super) fn actions(shared: &Shared) -> Vec<BrowseAction> {
-    let provider_id = shared.host.id.clone();
-    vec![BrowseAction {
-        id: BrowseActionId::from(FOLDERS),
-        label: "Folders".into(),
-        icon: Icon::from("folder"),
-        provider_id,
-    }]
+/// A repository that a session of the host works in.
+struct KnownRepository {
+    /// Where it lies: of a worktree, the one that it came from.
+    path: String,
+    /// What says which one it is.
+    said: Vec<(&'static str, String)>,
 }
 
-/// Offers the folders that what was typed begins, in the host's default folder unless it is a path of its own.
+impl KnownRepository {
+    /// That of a session. `None` where nobody knows of one, or it is in no folder of the host.
+    fn of(session: &Metadata) -> Option<Self> {
+        let is_known = session.workspace(None).is_some_and(|workspace| !workspace.repositories.is_empty());
+        let path =
+            [REPOSITORY_PATH, WORKTREE_PATH, WORKING_DIRECTORY_PATH].into_iter().find_map(|key| session.text(key));
+        let path = path.filter(|path| is_known && !path.contains("://"))?.to_owned();
+        let names = [REPOSITORY_NWO, REPOSITORY, REPOSITORY_URL].into_iter();
+        let mut said: Vec<_> = names.filter_map(|key| Some((key, session.text(key)?.to_owned()))).collect();
+        said.push((REPOSITORY_PATH, path.clone()));
+        Some(Self { path, said })
+    }
+
+    fn uri(&self) -> Uri {
+        file_uri(&self.path)
+    }
+
+    /// What is known of it, beside other things.
+    fn with(&self, metadata: Metadata) -> Metadata {
+        self.said.iter().fold(metadata, |metadata, (key, value)| metadata.with(key, value))
+    }
+
+    /// As a place to begin a session in.
+    fn workspace(&self, host: &HostIdentity) -> Option<Workspace> {
+        workspace(&self.with(host.metadata(Some(&self.path))))
+    }
+
+    /// Without the host: the action stands under its name already.
+    fn offer(&self) -> BrowseOffer {
+        let label = self.with(Metadata::default()).repository_name(None).unwrap_or_else(|| self.path.clone());
+        BrowseOffer { uri: self.uri(), label: label.into(), description: Some(self.path.as_str().into()) }
+    }
+
+    /// Whether what was typed stands in its name, its remote or its folder.
+    fn has(&self, typed: &str) -> bool {
+        self.said.iter().any(|(_, value)| value.to_lowercase().contains(typed))
+    }
+}
+
+pub(super) fn actions(shared: &Shared) -> Vec<BrowseAction> {
+    let action = |id: &str, label: &str, icon: &str| BrowseAction {
+        id: BrowseActionId::from(id),
+        label: label.into(),
+        icon: Icon::from(icon),
+        provider_id: shared.host.id.clone(),
+    };
+    vec![action(FOLDERS, "Folders", "folder"), action(REPOSITORIES, "Repositories", "repo")]
+}
+
+/// Offers what an action finds, and gives the workspace of what was chosen of it.
 pub(super) async fn browse(shared: &Shared, request: &BrowseRequest) -> Result<Browsed, ProviderError> {
-    if request.action.as_str() != FOLDERS {
-        return Ok(Browsed::Nothing);
+    let typed = request.query.as_deref().unwrap_or_default();
+    match (request.action.as_str(), &request.chosen) {
+        (FOLDERS, Some(chosen)) => Ok(resolve(shared, chosen).await?.map_or(Browsed::Nothing, Browsed::Chosen)),
+        (FOLDERS, None) => folders(shared, typed).await,
+        (REPOSITORIES, Some(chosen)) => choose_repository(shared, chosen).await,
+        (REPOSITORIES, None) => {
+            // What cannot be begun now is not offered.
+            shared.client()?;
+            Ok(offered(
+                known_repositories(shared).filter(|known| known.has(&typed.to_lowercase())).map(|it| it.offer()),
+            ))
+        }
+        _ => Ok(Browsed::Nothing),
     }
-    if let Some(chosen) = &request.chosen {
-        return Ok(resolve(shared, chosen).await?.map_or(Browsed::Nothing, Browsed::Chosen));
-    }
+}
+
+fn offered(offers: impl Iterator<Item = BrowseOffer>) -> Browsed {
+    let offers: Vec<BrowseOffer> = offers.take(MAX_OFFERS).collect();
+    if offers.is_empty() { Browsed::Nothing } else { Browsed::Offered(offers) }
+}
+
+/// The folders that what was typed begins, in the host's default folder unless it is a path of its own.
+async fn folders(shared: &Shared, typed: &str) -> Result<Browsed, ProviderError> {
     let client = shared.client()?;
     let home = client.server().and_then(|server| server.default_directory).map(|uri| path_of(&uri));
-    let Some((folder, begins)) = place(home.as_deref(), request.query.as_deref().unwrap_or_default()) else {
-        return Ok(Browsed::Nothing);
-    };
+    let Some((folder, begins)) = place(home.as_deref(), typed) else { return Ok(Browsed::Nothing) };
     let mut names = match list(&client, &folder).await {
         Ok(names) => names,
         Err(RequestError::Refused { error, .. }) if error.code == error_code::NOT_FOUND => Vec::new(),
@@ -49,12 +117,27 @@ pub(super) async fn browse(shared: &Shared, request: &BrowseRequest) -> Result<B
     // A name that begins with a dot is looked for by its dot.
     names.retain(|name| !name.starts_with('.') || begins.starts_with('.'));
     names.sort_unstable();
-    let offer = |name: String| {
+    Ok(offered(names.into_iter().map(|name| {
         let path = format!("{}/{name}", folder.trim_end_matches('/'));
         BrowseOffer { uri: file_uri(&path), label: name.into(), description: Some(path.into()) }
-    };
-    let offers: Vec<BrowseOffer> = names.into_iter().take(MAX_OFFERS).map(offer).collect();
-    Ok(if offers.is_empty() { Browsed::Nothing } else { Browsed::Offered(offers) })
+    })))
+}
+
+/// The repositories of the host's sessions, that of the newest session first, each folder once.
+fn known_repositories(shared: &Shared) -> impl Iterator<Item = KnownRepository> {
+    let mut sessions = shared.sessions();
+    sessions.sort_by_cached_key(|session| Reverse(session.updated_at()));
+    let mut seen = HashSet::new();
+    let known = sessions.into_iter().filter_map(|session| KnownRepository::of(&session.metadata()));
+    known.filter(move |known| seen.insert(known.path.clone()))
+}
+
+/// The workspace of a repository, with what is known of it. One that no session knows any more is a folder.
+async fn choose_repository(shared: &Shared, chosen: &Uri) -> Result<Browsed, ProviderError> {
+    let Some(folder) = resolve(shared, chosen).await? else { return Ok(Browsed::Nothing) };
+    let known = known_repositories(shared).find(|known| known.uri() == *chosen);
+    let whole = known.and_then(|known| known.workspace(&shared.host));
+    Ok(Browsed::Chosen(whole.unwrap_or(folder)))
 }
 
 /// The folder that is looked into, and what names in it must begin with.
@@ -97,10 +180,6 @@ pub(super) async fn resolve(shared: &Shared, uri: &Uri) -> Result<Option<Workspa
     Ok(workspace(&metadata).filter(|_| is_folder).map(|workspace| Workspace { uri: uri.clone(), ..workspace }))
 }
 
-fn file_uri(path: &str) -> Uri {
-    Uri::from(format!("file://{}", utf8_percent_encode(path, PATH)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +197,23 @@ mod tests {
             assert_eq!(place(Some("/home/u"), query), Some((folder.to_owned(), begins.to_owned())), "{query}");
         }
         assert_eq!(place(None, "srv/"), Some(("/srv".to_owned(), String::new())));
+    }
+
+    #[test]
+    fn a_repository_is_that_of_the_worktree_and_has_a_folder() {
+        let tree = Metadata::worktree("/r/app", "/r/app.worktrees/fix").with(REPOSITORY_NWO, "acme/site");
+        let known = KnownRepository::of(&tree).unwrap();
+        let offer = known.offer();
+        assert_eq!((offer.uri.as_str(), &*offer.label), ("file:///r/app", "site"));
+        assert_eq!(offer.description.as_deref(), Some("/r/app"));
+        for (typed, is_found) in [("", true), ("acme", true), ("site", true), ("r/a", true), ("fix", false)] {
+            assert_eq!(known.has(typed), is_found, "{typed}");
+        }
+        // Some hosts say which one it is, and not where it begins.
+        let elsewhere = Metadata::remote("box", "/r/copy").with(REPOSITORY_URL, "https://example.org/acme/site.git");
+        assert_eq!(KnownRepository::of(&elsewhere).unwrap().uri().as_str(), "file:///r/copy");
+        for none in [Metadata::local("/r/plain"), Metadata::default().with(REPOSITORY_PATH, "vscode-remote://x/y")] {
+            assert!(KnownRepository::of(&none).is_none(), "{none:?}");
+        }
     }
 }

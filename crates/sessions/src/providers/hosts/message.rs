@@ -5,13 +5,13 @@ use std::io;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use grove_wire::ahp::{
-    Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment, ModelSelection, Object,
-    TextPosition, TextRange, TextSelection,
+    AgentInfo, Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment,
+    ModelSelection, Object, TextPosition, TextRange, TextSelection,
 };
 use grove_wire::jsonrpc::MESSAGE_BYTES;
 
 use crate::ids::Uri;
-use crate::provider::{AttachedContext, ProviderError, SendOptions};
+use crate::provider::{AttachedContext, AttachmentKind, ProviderError, SendOptions};
 
 /// What is left for the words around a message.
 const ENVELOPE_BYTES: usize = 16 << 10;
@@ -36,6 +36,25 @@ pub(super) fn message(options: SendOptions, model: Option<String>) -> Result<Mes
         ))),
         Err(error) => Err(ProviderError::Failed { what: "writing the message", source: error.into() }),
     }
+}
+
+/// Refuses images that nobody would look at. It is all that the protocol lets a host say of what an agent takes, and only
+/// what was said counts: of a model that is not listed, or not known yet while others take them, the host decides.
+pub(super) fn check_images(
+    options: &SendOptions,
+    agent: Option<&AgentInfo>,
+    model: Option<&str>,
+) -> Result<(), ProviderError> {
+    let Some(agent) = agent else { return Ok(()) };
+    if !options.attached_context.iter().any(|attached| attached.kind() == AttachmentKind::Image) {
+        return Ok(());
+    }
+    let mut models = agent.models.iter().filter(|known| model.is_none_or(|model| known.id == model)).peekable();
+    if models.peek().is_none() || models.any(|known| known.supports_vision != Some(false)) {
+        return Ok(());
+    }
+    let who = model.unwrap_or(&agent.display_name);
+    Err(ProviderError::Refused(format!("{who} takes no images: leave them out, or choose a model that does")))
 }
 
 /// How long something is in JSON, without making the text.
@@ -127,6 +146,40 @@ mod tests {
         );
         assert_eq!((&sent["text"], &sent["model"]), (&json!("look"), &json!({"id": "m"})));
         assert_eq!(message(SendOptions::new("hi"), None).unwrap().attachments, None);
+    }
+
+    #[test]
+    fn images_are_refused_where_the_host_says_that_the_model_takes_none() {
+        let model =
+            |id: &str, vision: Option<bool>| json!({"id": id, "provider": "p", "name": id, "supportsVision": vision});
+        let agent = |models: Vec<serde_json::Value>| -> AgentInfo {
+            let agent = json!({"provider": "p", "displayName": "Agent", "description": "", "models": models});
+            serde_json::from_value(agent).unwrap()
+        };
+        let both = agent(vec![model("sees", Some(true)), model("blind", Some(false)), model("silent", None)]);
+        let blind = agent(vec![model("blind", Some(false)), model("dark", Some(false))]);
+        let image = AttachedContext::Image { media_type: "image/png".into(), data: Arc::from([1_u8]) };
+        let file = AttachedContext::File { uri: "file:///a".into() };
+        let with = |attached: &AttachedContext| SendOptions {
+            attached_context: vec![attached.clone()],
+            ..SendOptions::new("")
+        };
+        let cases = [
+            (Some(&both), Some("sees"), true),
+            (Some(&both), Some("blind"), false),
+            (Some(&both), Some("silent"), true),
+            (Some(&both), Some("not listed"), true),
+            (Some(&both), None, true),
+            (Some(&blind), None, false),
+            (Some(&agent(vec![])), None, true),
+            (None, Some("blind"), true),
+        ];
+        for (agent, model, is_taken) in cases {
+            assert_eq!(check_images(&with(&image), agent, model).is_ok(), is_taken, "{model:?}");
+            assert!(check_images(&with(&file), agent, model).is_ok(), "{model:?}");
+        }
+        let refused = check_images(&with(&image), Some(&both), Some("blind")).unwrap_err().to_string();
+        assert!(refused.starts_with("blind takes no images: "), "{refused}");
     }
 
     #[test]

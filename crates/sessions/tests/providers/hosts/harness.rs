@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -47,12 +48,16 @@ pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// The scripted agent under another name.
-struct Other;
+pub(super) struct Named {
+    pub(super) provider: &'static str,
+    pub(super) display_name: &'static str,
+}
 
 #[async_trait]
-impl Agent for Other {
+impl Agent for Named {
     fn info(&self) -> AgentInfo {
-        AgentInfo { provider: "other".into(), display_name: "Other".to_owned(), ..ScriptedAgent.info() }
+        let (provider, display_name) = (self.provider.into(), self.display_name.to_owned());
+        AgentInfo { provider, display_name, ..ScriptedAgent.info() }
     }
 
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
@@ -65,8 +70,8 @@ pub(super) struct TestHost {
     address: SocketAddr,
     door: Arc<Door>,
     dial: mpsc::UnboundedSender<DuplexStream>,
-    /// Kept, since the host ends with it.
-    _host: Host,
+    /// The host itself, which ends with it.
+    pub(super) host: Host,
 }
 
 #[derive(Default)]
@@ -108,7 +113,8 @@ impl TestHost {
     pub(super) async fn with(config: Config) -> Self {
         let env = Env::in_memory();
         let recovered = recover(Contents::from_bytes(&[]), &env.stores, &config.limits).await.unwrap();
-        let agents: Vec<Arc<dyn Agent>> = vec![Arc::new(ScriptedAgent), Arc::new(Other)];
+        let agents: Vec<Arc<dyn Agent>> =
+            vec![Arc::new(ScriptedAgent), Arc::new(Named { provider: "other", display_name: "Other" })];
         let host = Host::start(env, config, agents, Box::new(NoJournal), recovered).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -133,7 +139,7 @@ impl TestHost {
                 }
             }
         });
-        Self { address, door, dial, _host: host }
+        Self { address, door, dial, host }
     }
 
     /// Cuts every connection that goes through the door, and lets none in.
@@ -195,6 +201,24 @@ pub(super) fn options() -> HostOptions {
     let reconnect =
         Backoff { first: Duration::from_millis(20), longest: Duration::from_millis(100), ..Backoff::default() };
     HostOptions { reconnect, ..HostOptions::default() }
+}
+
+/// A worktree of a repository with a remote, on the branch `fix`, which is tied to a pull request: the repository's folder and its own.
+pub(super) fn worktree(folder: &Path) -> (PathBuf, PathBuf) {
+    let folder = folder.canonicalize().unwrap();
+    let git = folder.join("site/.git");
+    let put = |path: PathBuf, text: &str| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let remote = "[remote \"origin\"]\n\turl = git@github.com:acme/site.git\n";
+    let tied = "[branch \"fix\"]\n\tgithub-pr-owner-number = \"acme#site#7\"\n";
+    put(git.join("config"), &format!("{remote}{tied}"));
+    put(git.join("refs/remotes/origin/HEAD"), "ref: refs/remotes/origin/main\n");
+    put(git.join("worktrees/fix/HEAD"), "ref: refs/heads/fix\n");
+    put(git.join("worktrees/fix/commondir"), "../..\n");
+    put(folder.join("fix/.git"), &format!("gitdir: {}\n", git.join("worktrees/fix").display()));
+    (folder.join("site"), folder.join("fix"))
 }
 
 /// Makes a session on a host, past its provider.

@@ -8,6 +8,7 @@ mod foreign;
 mod harness;
 mod independent;
 mod law;
+mod metadata;
 mod odd;
 mod rows;
 mod three;

@@ -1,13 +1,12 @@
 //! Where each property of a row comes from.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_sessions::grouping::group;
+use grove_sessions::grouping::{GroupKey, Place, group};
 use grove_sessions::management::{AskTrust, NobodyToAsk, TrustQuestion};
 use grove_sessions::provider::{Environment, SendOptions};
 use grove_sessions::session::SessionStatus;
-use grove_sessions::{Management, Registry, Session, SessionsProvider};
+use grove_sessions::{Management, ProviderError, Registry, Session, SessionsProvider};
 use serde_json::json;
 
 use super::harness::*;
@@ -106,22 +105,58 @@ async fn a_session_that_somebody_has_open_tells_more_than_its_row() {
 }
 
 #[tokio::test]
+async fn an_agent_that_a_connected_host_gets_is_offered_and_one_that_it_loses_is_not() {
+    let host = TestHost::start().await;
+    let provider = host.there("dev-box").await;
+    create(&host.client().await, "other:/1", "/srv/app").await;
+    let row = session(&provider, "other:/1").await;
+    let can = row.capabilities();
+    let draft = provider.create_new_session(&workspace(&provider, "/srv/app").await).await.unwrap();
+    let labels =
+        || -> Vec<String> { provider.session_types().iter().map(|offered| offered.label.to_string()).collect() };
+    let mut events = provider.subscribe();
+    let mut told_types = || told(&mut events).iter().filter(|told| *told == "types").count();
+
+    let third = Named { provider: "third", display_name: "Third" };
+    host.host.add_agent(Arc::new(third)).await.unwrap();
+    until("a third type", || labels() == ["Scripted [dev-box]", "Other [dev-box]", "Third [dev-box]"]).await;
+    provider.set_session_type(draft.id(), &"third".into()).await.unwrap();
+    assert_eq!(told_types(), 1);
+
+    host.host.remove_agent(&"other".into()).await.unwrap();
+    until("two types", || labels() == ["Scripted [dev-box]", "Third [dev-box]"]).await;
+    let gone = provider.set_session_type(draft.id(), &"other".into()).await;
+    assert!(matches!(gone, Err(ProviderError::UnknownSessionType(_))), "{gone:?}");
+    assert_eq!((draft.session_type().as_str(), told_types()), ("third", 1));
+    assert_eq!(listed(&provider), ["other:/1"], "what it did stays");
+    assert_eq!(row.capabilities(), can);
+}
+
+#[tokio::test]
 async fn the_same_repository_on_two_hosts_is_two_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let (site, fix) = worktree(folder.path());
     let (near, far) = (TestHost::start().await, TestHost::start().await);
-    for host in [&near, &far] {
-        create(&host.client().await, "scripted:/1", "/srv/site").await;
+    create(&near.client().await, "scripted:/1", &site.display().to_string()).await;
+    for (name, place) in [("scripted:/1", &site), ("scripted:/2", &fix), ("scripted:/3", &site)] {
+        create(&far.client().await, name, &place.display().to_string()).await;
     }
     let (here, there) = (near.here().await, far.there("dev-box").await);
-    session(&here, "scripted:/1").await;
-    session(&there, "scripted:/1").await;
+    until_listed(&here, &["scripted:/1"]).await;
+    until_listed(&there, &["scripted:/1", "scripted:/2", "scripted:/3"]).await;
     let registry = Registry::new();
     let _registered = (registry.register(there.clone()).unwrap(), registry.register(here.clone()).unwrap());
     let (management, _driver) = Management::new(registry, Arc::new(grove_sessions::InMemory::default())).unwrap();
+    until("the repositories", || management.sessions().iter().all(|session| session.github_info().is_some())).await;
     let sessions = management.sessions();
-    assert_eq!(sessions.len(), 2);
-    assert_eq!(sessions[0].provider_id(), here.id(), "this host comes first");
-    let headings: Vec<String> = group(sessions).iter().map(|group| group.heading()).collect();
-    assert_eq!(headings, ["site", "site [dev-box]"]);
+    assert_eq!((sessions.len(), sessions[0].provider_id()), (4, here.id()), "this host comes first");
+    let groups = group(sessions);
+    let shown: Vec<_> = groups.iter().map(|group| (group.heading(), group.sessions.len())).collect();
+    // The worktree stands with its repository, and most sessions say how that is called.
+    assert_eq!(shown, [("site".to_owned(), 1), ("site [dev-box]".to_owned(), 3)]);
+    let keys: Vec<_> = groups.into_iter().map(|group| group.key.unwrap()).collect();
+    let place = Place::Repository("github.com/acme/site".into());
+    assert_eq!(keys, [None, Some("dev-box".into())].map(|host| GroupKey { host, place: place.clone() }));
 }
 
 #[tokio::test]
@@ -149,24 +184,6 @@ async fn the_repository_of_a_folder_is_known_of_all_its_sessions() {
         workspace.repositories.first().is_some_and(|repository| repository.detail.as_deref() == Some("fix"))
     })
     .await;
-}
-
-/// A worktree of a repository with a remote, on the branch `fix`, which is tied to a pull request.
-fn worktree(folder: &Path) -> (PathBuf, PathBuf) {
-    let folder = folder.canonicalize().unwrap();
-    let git = folder.join("site/.git");
-    let put = |path: PathBuf, text: &str| {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
-    let remote = "[remote \"origin\"]\n\turl = git@github.com:acme/site.git\n";
-    let tied = "[branch \"fix\"]\n\tgithub-pr-owner-number = \"acme#site#7\"\n";
-    put(git.join("config"), &format!("{remote}{tied}"));
-    put(git.join("refs/remotes/origin/HEAD"), "ref: refs/remotes/origin/main\n");
-    put(git.join("worktrees/fix/HEAD"), "ref: refs/heads/fix\n");
-    put(git.join("worktrees/fix/commondir"), "../..\n");
-    put(folder.join("fix/.git"), &format!("gitdir: {}\n", git.join("worktrees/fix").display()));
-    (folder.join("site"), folder.join("fix"))
 }
 
 #[tokio::test]
