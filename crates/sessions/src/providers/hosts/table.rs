@@ -66,6 +66,8 @@ struct Row {
     chosen_model: Option<String>,
     /// A new session is becoming this one: it is not shown beside it.
     is_claimed: bool,
+    /// It was sent from here, and no list of this connection has had it yet. Some hosts list late, so none misses it either.
+    is_awaited: bool,
     /// When the list last had it.
     round: u64,
 }
@@ -220,6 +222,8 @@ impl Shared {
         let mut table = self.table();
         table.is_current = false;
         table.client = None;
+        // The first list of the next connection tells what there is.
+        table.rows.values_mut().for_each(|row| row.is_awaited = false);
         let sending: Vec<SessionId> = table.sending.keys().cloned().collect();
         for id in &sending {
             self.take_back(&mut table, id);
@@ -259,7 +263,7 @@ impl Shared {
         let mut change = SessionsChange::default();
         for summary in list.iter().filter(|summary| !is_history(summary)) {
             if let Some(row) = table.rows.get_mut(&summary.resource) {
-                row.round = round;
+                (row.round, row.is_awaited) = (round, false);
                 if row.summary.as_ref() == Some(summary) {
                     continue;
                 }
@@ -267,8 +271,11 @@ impl Shared {
             self.upsert(&mut table, summary, &mut change);
         }
         if is_whole {
-            let gone = table.rows.extract_if(.., |_, row| row.round != round && !row.is_claimed);
+            let is_missing = |row: &Row| row.round != round && !row.is_awaited;
+            let gone = table.rows.extract_if(.., |_, row| is_missing(row) && !row.is_claimed);
             change.removed = gone.map(|(_, row)| row.source.session()).collect();
+            // What the host took back while it was being sent is nothing to show where sending fails.
+            table.rows.values_mut().filter(|row| is_missing(row)).for_each(|row| row.summary = None);
         }
         self.announcer.sessions(change);
     }
@@ -369,8 +376,14 @@ impl Shared {
     /// The session is not on the host any more.
     pub(super) fn remove(&self, on_host: &str) {
         let mut table = self.table();
-        if let Some(row) = table.rows.shift_remove(on_host) {
-            self.announcer.sessions(SessionsChange::removed([row.source.session()]));
+        match table.rows.get_mut(on_host) {
+            // Nobody was told of it. It goes with the one that was to become it.
+            Some(row) if row.is_claimed => row.summary = None,
+            Some(_) => {
+                let gone = table.rows.shift_remove(on_host).map(|row| row.source.session());
+                self.announcer.sessions(SessionsChange::removed(gone));
+            }
+            None => {}
         }
     }
 
@@ -519,6 +532,7 @@ impl Shared {
         let row = table.rows.get_mut(&on_host)?;
         row.is_claimed = false;
         row.chosen_model = draft.model;
+        row.is_awaited = row.summary.is_none();
         // What the list said of it is newer.
         row.summary.get_or_insert(summary);
         row.details.chats.insert(main.on_host, main.details);
@@ -561,7 +575,8 @@ impl Shared {
 
 impl Row {
     fn new(source: SessionSource, summary: Option<SessionSummary>) -> Self {
-        Self { source, summary, details: Details::default(), chosen_model: None, is_claimed: false, round: 0 }
+        let details = Details::default();
+        Self { source, summary, details, chosen_model: None, is_claimed: false, is_awaited: false, round: 0 }
     }
 }
 

@@ -4,6 +4,7 @@ mod acting;
 mod away;
 mod chats;
 mod drafts;
+mod first_message;
 mod foreign;
 mod harness;
 mod independent;
