@@ -41,7 +41,7 @@ enum Retry {
     Late,
 }
 
-type Relisting = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send>>;
+type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl HostDriver {
     /// Connects, and connects again, until the provider is dropped.
@@ -117,7 +117,8 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
     let mut opened = shared.opened.subscribe();
     let mut followed: HashMap<String, oneshot::Sender<()>> = HashMap::new();
     let mut tasks = JoinSet::new();
-    let mut relisting: Option<Relisting> = None;
+    let mut relisting: Option<Running<Result<(), RequestError>>> = None;
+    let mut learning: Option<Running<()>> = None;
     let mut was_connected = false;
     // Only a list of this connection tells what is gone.
     let mut is_whole = false;
@@ -161,6 +162,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             _ = opened.changed() => {}
             _ = sessions.changed() => {
                 sessions.read(|list| shared.take_list(list, is_whole));
+                learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
                 keep_at.get_or_insert_with(|| Instant::now() + KEEP_PAUSE);
             }
             listed = done(&mut relisting) => {
@@ -174,9 +176,10 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                     shared.is_seen();
                     shared.listed.send_replace(true);
                     keep_at.get_or_insert_with(Instant::now);
-                    tasks.spawn(learn_folders(shared.clone(), client.clone()));
+                    learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
                 }
             }
+            () = done(&mut learning) => learning = None,
             () = at(keep_at) => {
                 keep_at = None;
                 shared.keep_seen();
@@ -215,19 +218,20 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Resul
     }
 }
 
-/// Asks once for each folder which repository it belongs to. Hosts other than Grove are not asked.
+/// Asks once for each folder which repository it belongs to, where the rows of its sessions do not say it. What could not be
+/// asked is asked after the next change of the list. Hosts other than Grove are not asked.
 async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
     if !knows_manifests(&client) {
         return;
     }
-    for (folder, session) in shared.unknown_folders() {
+    while let Some((folder, session)) = shared.next_unknown_folder() {
         match manifest(&client, &session).await {
             Ok(manifest) => {
                 let facts = FolderFacts { repository: manifest.repository, git_root: manifest.git_root };
                 shared.learn_folder(folder, facts);
             }
             Err(RequestError::Refused { .. }) => shared.learn_folder(folder, FolderFacts::default()),
-            Err(_) => return,
+            Err(_) => return shared.still_unknown(folder, session),
         }
     }
 }
@@ -258,9 +262,9 @@ fn explain(error: &ConnectError) -> (Availability, Retry) {
     }
 }
 
-async fn done(relisting: &mut Option<Relisting>) -> Result<(), RequestError> {
-    match relisting {
-        Some(relisting) => relisting.await,
+async fn done<T>(running: &mut Option<Running<T>>) -> T {
+    match running {
+        Some(running) => running.await,
         None => std::future::pending().await,
     }
 }

@@ -3,7 +3,7 @@
 //! Everything lies behind one lock and is told while it is held, so that changes are told in the order in which they
 //! happened. Nothing of the client is called under it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_client::{Ahp, Client, SessionList};
@@ -15,7 +15,7 @@ use super::cache::{KeepSeen, SeenList};
 use super::details::{ChatDetails, Details};
 use super::drafts::now;
 use super::identity::HostIdentity;
-use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state};
+use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state, tells_repository};
 use crate::ids::{SessionId, SessionTypeId};
 use crate::provider::{Announcer, Availability, ProviderError, SessionType, SessionsChange};
 use crate::session::{Session, SessionIdentity, SessionSource, SessionState, SessionStatus};
@@ -49,6 +49,8 @@ struct Table {
     /// New sessions whose first message is on its way. They are listed.
     sending: IndexMap<SessionId, Sending>,
     folders: HashMap<String, FolderFacts>,
+    /// Folders of which that is to be asked, each with a session that works there.
+    unasked: IndexMap<String, String>,
     /// When the rows were last what the host has.
     seen_at: Option<Timestamp>,
     /// Whether they are it now: the host is connected, and has listed them.
@@ -116,6 +118,7 @@ impl Shared {
             drafts: HashMap::new(),
             sending: IndexMap::new(),
             folders: HashMap::new(),
+            unasked: IndexMap::new(),
             seen_at: None,
             is_current: false,
             round: 0,
@@ -283,6 +286,7 @@ impl Shared {
     /// What is new is added, what is known is brought up to date.
     fn upsert(&self, table: &mut Table, summary: &SessionSummary, change: &mut SessionsChange) {
         let on_host = &summary.resource;
+        table.note_folder(summary);
         if let Some(row) = table.rows.get_mut(on_host) {
             row.summary = Some(summary.clone());
             if self.refresh(table, on_host) && !table.rows[on_host].is_claimed {
@@ -387,14 +391,20 @@ impl Shared {
         }
     }
 
-    /// Folders of which it is not known to which repository they belong, each with a session that works there.
-    pub(super) fn unknown_folders(&self) -> Vec<(String, String)> {
-        let table = self.table();
-        let mut seen = HashSet::new();
-        let rows = table.rows.iter().filter_map(|(on_host, row)| Some((folder(row.summary.as_ref()?)?, on_host)));
-        let unknown = rows.filter(|(folder, _)| !table.folders.contains_key(folder) && seen.insert(folder.clone()));
-        let room = MAX_FOLDERS.saturating_sub(table.folders.len());
-        unknown.take(room).map(|(folder, on_host)| (folder, on_host.clone())).collect()
+    /// A folder of which it is not known to which repository it belongs, and a session that works there. It is given once.
+    pub(super) fn next_unknown_folder(&self) -> Option<(String, String)> {
+        let mut table = self.table();
+        while let Some((folder, on_host)) = table.unasked.pop() {
+            if !table.folders.contains_key(&folder) && table.rows.contains_key(&on_host) {
+                return Some((folder, on_host));
+            }
+        }
+        None
+    }
+
+    /// It could not be asked.
+    pub(super) fn still_unknown(&self, folder: String, on_host: String) {
+        self.table().unasked.insert(folder, on_host);
     }
 
     /// Which repository a folder belongs to. All sessions in it do.
@@ -529,6 +539,7 @@ impl Shared {
     pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary, main: MainChat) -> Option<Session> {
         let mut table = self.table();
         let Sending { draft, on_host, .. } = table.sending.shift_remove(id)?;
+        table.note_folder(&summary);
         let row = table.rows.get_mut(&on_host)?;
         row.is_claimed = false;
         row.chosen_model = draft.model;
@@ -570,6 +581,20 @@ impl Shared {
         }
         self.announcer.sessions(change);
         Some(draft)
+    }
+}
+
+impl Table {
+    /// The folder of a row is to be asked for its repository, unless that is known or the row says it.
+    fn note_folder(&mut self, row: &SessionSummary) {
+        let has_room = self.folders.len() + self.unasked.len() < MAX_FOLDERS;
+        if has_room
+            && !tells_repository(row)
+            && let Some(folder) = folder(row)
+            && !self.folders.contains_key(&folder)
+        {
+            self.unasked.insert(folder, row.resource.clone());
+        }
     }
 }
 

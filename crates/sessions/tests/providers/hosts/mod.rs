@@ -5,6 +5,7 @@ mod away;
 mod chats;
 mod drafts;
 mod first_message;
+mod folders;
 mod foreign;
 mod harness;
 mod independent;
