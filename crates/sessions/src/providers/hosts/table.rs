@@ -34,6 +34,8 @@ pub(super) struct Shared {
     table: Mutex<Table>,
     /// Wakes the driver when other sessions are to be listened to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
+    /// Wakes the driver where it waits for somebody to ask for another attempt.
+    pub(super) asked: tokio::sync::Notify,
     /// Whether a list of the host came whole.
     pub(super) listed: tokio::sync::watch::Sender<bool>,
 }
@@ -129,6 +131,7 @@ impl Shared {
             kept,
             table: Mutex::new(table),
             opened: tokio::sync::watch::Sender::default(),
+            asked: tokio::sync::Notify::new(),
             listed: tokio::sync::watch::Sender::default(),
         };
         if let Some(list) = shared.kept.newer(None) {

@@ -13,3 +13,4 @@ mod law;
 mod odd;
 mod rows;
 mod three;
+mod turned_away;
