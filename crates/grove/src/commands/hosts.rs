@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, errand, exit, say};
 use crate::cli::{Common, HostsAddArgs, HostsArgs, HostsCommand, HostsRmArgs, ServeArgs};
-use crate::hosts::{self, KnownHost, Looked, all_hosts, look};
+use crate::hosts::{self, KnownHost, KnownHosts, Looked, UnusableHost, known_hosts, look};
 use crate::settings::Settings;
 use crate::show::style::{bold, harmless};
 use crate::show::table::{cut, lines};
@@ -22,6 +22,8 @@ use crate::show::table::{cut, lines};
 const ASKED_AT_ONCE: usize = 16;
 /// How long a token may be.
 const TOKEN: u64 = 4 << 10;
+/// How much is shown of a name that is none.
+const NAME: usize = 40;
 /// How much is shown of why a host cannot be reached.
 const WHY: usize = 300;
 
@@ -36,15 +38,18 @@ pub(crate) fn run(common: &Common, args: &HostsArgs) -> Result<(), Failure> {
 }
 
 fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
-    let all = all_hosts(data_dir)?;
+    let KnownHosts { hosts: all, unusable } = known_hosts(data_dir)?;
     let looked: Vec<Result<Looked>> =
         errand()?.block_on(futures_util::stream::iter(&all).map(look).buffered(ASKED_AT_ONCE).collect());
     let rows: Vec<(&KnownHost, &Result<Looked>)> = all.iter().zip(&looked).collect();
     if as_json {
-        let hosts: Vec<Value> = rows.iter().map(|(host, looked)| row_json(host, looked)).collect();
+        let mut hosts: Vec<Value> = rows.iter().map(|(host, looked)| row_json(host, looked)).collect();
+        hosts.extend(unusable.iter().map(
+            |UnusableHost { name, error }| json!({"name": name, "reachable": false, "error": cut(&error.to_string(), WHY)}),
+        ));
         return Ok(say(json!({ "hosts": hosts }))?);
     }
-    if rows.is_empty() {
+    if rows.is_empty() && unusable.is_empty() {
         anstream::eprintln!("no other host is known: `grove hosts add NAME ssh://machine` adds one");
         return Ok(());
     }
@@ -56,7 +61,10 @@ fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
         };
         vec![host.name.clone(), state.to_owned(), version, sessions, host.address.to_string()]
     });
-    let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
+    let broken = unusable.iter().map(|UnusableHost { name, .. }| {
+        vec![cut(name, NAME), "unusable".to_owned(), String::new(), String::new(), String::new()]
+    });
+    let table = lines(&std::iter::once(head).chain(cells).chain(broken).collect::<Vec<_>>());
     for (at, line) in table.iter().enumerate() {
         if at == 0 { say(bold(line))? } else { say(line)? }
     }
@@ -64,6 +72,9 @@ fn list(data_dir: &Path, as_json: bool) -> Result<(), Failure> {
         if let Err(error) = looked {
             anstream::eprintln!("{}: {}", host.name, cut(&format!("{error:#}"), WHY));
         }
+    }
+    for UnusableHost { name, error } in unusable {
+        anstream::eprintln!("{}: {}", cut(&name, NAME), cut(&error.to_string(), WHY));
     }
     Ok(())
 }
@@ -103,7 +114,7 @@ fn add(data_dir: &Path, args: &HostsAddArgs) -> Result<(), Failure> {
         return Err(anyhow!("{} needs no token: leave out --token-file", args.address).into());
     }
     // Before anybody is asked anything.
-    if all_hosts(data_dir)?.iter().any(|host| host.name == args.name) {
+    if hosts::named(data_dir, &args.name)?.is_some() {
         return Err(hosts::HostsError::Known(args.name.clone()).into());
     }
     let pin = match args.pin {

@@ -57,6 +57,14 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
                 listed.sessions.push(Row { is_cached, ..row(session, &host.name, args)? });
             }
         }
+        if !reach.is_narrowed() {
+            let unusable = hosts::known_hosts(reach.data_dir())?.unusable.into_iter();
+            away.extend(unusable.map(|host| Away {
+                host: cut(&host.name, TITLE),
+                error: cut(&host.error.to_string(), WHY),
+                seen_at: None,
+            }));
+        }
         if !far.is_empty() {
             listed.sessions.sort_by_key(|row| std::cmp::Reverse(row.modified));
         }

@@ -1,4 +1,6 @@
 //! `hosts.toml`: a table for each host. It is written whole or not at all, and only its owner can read it.
+//!
+//! People edit it by hand. A table that cannot be used costs that host alone, and stays as it is when others change.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 use grove_client::{Access, HostAddress};
 use serde::{Deserialize, Serialize};
 
-use super::{HostsError, KnownHost, check_name, seen};
+use super::{HostsError, KnownHost, KnownHosts, UnusableHost, check_name, seen};
 use crate::data_folder;
 
 /// Of a file as it was last looked at: whether it is another one now.
@@ -35,7 +37,8 @@ struct Kept {
     pin: Option<String>,
 }
 
-type All = BTreeMap<String, Kept>;
+/// The tables by name, whatever is in them.
+type All = BTreeMap<String, toml::Value>;
 
 /// What the file looks like from outside; `None` where there is none.
 pub(crate) fn mark(data_dir: &Path) -> Option<Mark> {
@@ -43,17 +46,34 @@ pub(crate) fn mark(data_dir: &Path) -> Option<Mark> {
     Some(Mark { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
 }
 
-pub(super) fn read(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
+pub(super) fn read(data_dir: &Path) -> Result<KnownHosts, HostsError> {
     let path = path(data_dir);
-    let known = |(name, kept): (String, Kept)| {
-        check_name(&name)?;
-        let address = kept.address.parse();
-        let address = address.map_err(|error| HostsError::Address { path: path.clone(), name: name.clone(), error })?;
-        let pin = kept.pin.map(|pin| pin.parse()).transpose();
-        let pin = pin.map_err(|error| HostsError::Pin { path: path.clone(), name: name.clone(), error })?;
-        Ok(KnownHost { name, address, access: Access { token: kept.token, pin, ssh: None } })
-    };
-    read_all(&path)?.into_iter().map(known).collect()
+    let mut known = KnownHosts::default();
+    for (name, table) in read_all(&path)? {
+        match usable(&path, &name, table) {
+            Ok(host) => known.hosts.push(host),
+            Err(error) => known.unusable.push(UnusableHost { name, error }),
+        }
+    }
+    Ok(known)
+}
+
+fn usable(path: &Path, name: &str, table: toml::Value) -> Result<KnownHost, HostsError> {
+    let place = || (path.to_owned(), name.to_owned());
+    check_name(name)?;
+    let kept: Kept = table.try_into().map_err(|error: toml::de::Error| {
+        let (path, name) = place();
+        HostsError::Table { path, name, why: error.message().to_owned() }
+    })?;
+    let address = kept.address.parse().map_err(|error| {
+        let (path, name) = place();
+        HostsError::Address { path, name, error }
+    })?;
+    let pin = kept.pin.map(|pin| pin.parse()).transpose().map_err(|error| {
+        let (path, name) = place();
+        HostsError::Pin { path, name, error }
+    })?;
+    Ok(KnownHost { name: name.to_owned(), address, access: Access { token: kept.token, pin, ssh: None } })
 }
 
 /// Remembers a host whose name is free.
@@ -71,7 +91,7 @@ pub(crate) fn add(data_dir: &Path, host: &KnownHost) -> Result<(), HostsError> {
             token: host.access.token.clone(),
             pin: host.access.pin.map(|pin| pin.to_string()),
         };
-        all.insert(host.name.clone(), kept);
+        all.insert(host.name.clone(), toml::Value::try_from(kept)?);
         Ok(true)
     })?;
     Ok(())
@@ -105,7 +125,10 @@ pub(super) fn while_known<T>(
     let _lock = lock(data_dir)?;
     let all = read_all(&path)?;
     // Addresses can be spelled in several ways.
-    let is_there = |kept: &Kept| kept.address.parse::<HostAddress>().is_ok_and(|kept| kept.to_string() == address);
+    let is_there = |table: &toml::Value| {
+        let kept = table.get("address").and_then(toml::Value::as_str);
+        kept.is_some_and(|kept| kept.parse::<HostAddress>().is_ok_and(|kept| kept.to_string() == address))
+    };
     Ok(all.get(name).is_some_and(is_there).then(act))
 }
 
@@ -180,7 +203,7 @@ mod tests {
     fn what_is_added_is_read_again_by_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        assert!(read(&data).unwrap().is_empty());
+        assert!(read(&data).unwrap().hosts.is_empty());
         assert!(!remove(&data, "lab").unwrap());
         assert!(!data.exists(), "asking leaves nothing behind");
         add(&data, &host("lab", "wss://lab:7443/", Some("secret"))).unwrap();
@@ -188,13 +211,13 @@ mod tests {
         assert!(matches!(add(&data, &host("lab", "ssh://x", None)), Err(HostsError::Known(_))));
         let mode = |name: &str| fs::metadata(data.join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("hosts.toml"), mode("hosts.lock")), (0o600, 0o600));
-        let all = read(&data).unwrap();
+        let all = read(&data).unwrap().hosts;
         let shown: Vec<_> = all.iter().map(|host| (host.name.as_str(), host.address.to_string())).collect();
         assert_eq!(shown, [("dev", "ssh://me@dev/srv".to_owned()), ("lab", "wss://lab:7443/".to_owned())]);
         assert_eq!(all[1].access.token.as_deref(), Some("secret"));
         assert!(!format!("{all:?}").contains("secret"));
         assert!(remove(&data, "lab").unwrap() && !remove(&data, "lab").unwrap());
-        assert_eq!(read(&data).unwrap().len(), 1);
+        assert_eq!(read(&data).unwrap().hosts.len(), 1);
     }
 
     #[test]
@@ -203,7 +226,7 @@ mod tests {
         add(folder.path(), &host("lab", "ws://lab/", Some("secret"))).unwrap();
         let path = path(folder.path());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(read(folder.path()).unwrap().len(), 1);
+        assert_eq!(read(folder.path()).unwrap().hosts.len(), 1);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
@@ -211,15 +234,43 @@ mod tests {
     fn a_damaged_file_is_said_to_be_one_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = path(folder.path());
-        let all =
-            ["nonsense", "[lab]\naddress = 'x'", "[lab]\naddress = 'ws://x'\npin = 'x'", "[Lab]\naddress = 'ws://x'"];
-        for text in all {
+        for text in ["nonsense", "[lab]\naddress = 'ws://x'\n[lab]", "[lab"] {
             data_folder::write_private(&path, text).unwrap();
-            assert!(read(folder.path()).is_err(), "{text}");
+            assert!(matches!(read(folder.path()), Err(HostsError::Damaged { .. })), "{text}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         data_folder::write_private(&path, &"#".repeat((1 << 20) + 1)).unwrap();
         assert!(matches!(read(folder.path()), Err(HostsError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_used_costs_that_row_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = [
+            ("lab", "lab = 5"),
+            ("lab", "[lab]\ntoken = 't'"),
+            ("lab", "[lab]\naddress = 'x'"),
+            ("lab", "[lab]\naddress = 'ws://x'\npin = 'x'"),
+            ("lab", "[lab]\naddress = 'ws://x'\nadress = 'ws://y'"),
+            ("Lab", "[Lab]\naddress = 'ws://x'"),
+        ];
+        for (name, bad) in rows {
+            let text = format!("{bad}\n[dev]\naddress = 'ssh://dev'\n[zoo]\naddress = 'ssh://zoo'\n");
+            data_folder::write_private(&path(folder.path()), &text).unwrap();
+            let known = read(folder.path()).unwrap();
+            let names: Vec<&str> = known.hosts.iter().map(|host| host.name.as_str()).collect();
+            assert_eq!(names, ["dev", "zoo"], "{bad}");
+            let [unusable] = known.unusable.as_slice() else { panic!("{bad}: {:?}", known.unusable) };
+            assert_eq!(unusable.name, name, "{bad}");
+            assert!(unusable.error.to_string().contains(name), "{}", unusable.error);
+            let before = read_all(&path(folder.path())).unwrap();
+            assert!(remove(folder.path(), "zoo").unwrap());
+            add(folder.path(), &host("new", "ssh://new", None)).unwrap();
+            assert_eq!(read_all(&path(folder.path())).unwrap()[name], before[name], "{bad}");
+            assert!(matches!(add(folder.path(), &host("new", "ssh://x", None)), Err(HostsError::Known(_))));
+            assert!(remove(folder.path(), name).unwrap(), "it can be forgotten");
+            assert!(read(folder.path()).unwrap().unusable.is_empty());
+        }
     }
 
     #[test]

@@ -42,6 +42,23 @@ impl KnownHost {
     }
 }
 
+/// All hosts of the file.
+#[derive(Debug, Default)]
+pub(crate) struct KnownHosts {
+    /// By name.
+    pub(crate) hosts: Vec<KnownHost>,
+    /// Those of which something is wrong. The others are there all the same.
+    pub(crate) unusable: Vec<UnusableHost>,
+}
+
+/// A host that is in the file and cannot be used.
+#[derive(Debug)]
+pub(crate) struct UnusableHost {
+    pub(crate) name: String,
+    /// Why, and what to do.
+    pub(crate) error: HostsError,
+}
+
 /// What is wrong with what is known of hosts.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HostsError {
@@ -51,6 +68,8 @@ pub(crate) enum HostsError {
     TooLarge { path: PathBuf, most: u64 },
     #[error("{} is damaged: {error}", .path.display())]
     Damaged { path: PathBuf, error: toml::de::Error },
+    #[error("{}: {name:?} cannot be used ({why}): correct it there, or take it out", .path.display())]
+    Table { path: PathBuf, name: String, why: String },
     #[error("{}: the address of {name:?} is none: {error}", .path.display())]
     Address { path: PathBuf, name: String, error: AddressError },
     #[error("{}: the pin of {name:?} is none: {error}", .path.display())]
@@ -68,14 +87,23 @@ pub(crate) enum HostsError {
     Encode(#[from] toml::ser::Error),
 }
 
-/// Every host that is known beside the one of the data folder, by name.
-pub(crate) fn all_hosts(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
+/// Every host that is known beside the one of the data folder, with those that cannot be used.
+pub(crate) fn known_hosts(data_dir: &Path) -> Result<KnownHosts, HostsError> {
     file::read(data_dir)
 }
 
-/// The host of this name.
+/// Every host that can be used beside the one of the data folder, by name.
+pub(crate) fn all_hosts(data_dir: &Path) -> Result<Vec<KnownHost>, HostsError> {
+    Ok(known_hosts(data_dir)?.hosts)
+}
+
+/// The host of this name. One that cannot be used is an error.
 pub(crate) fn named(data_dir: &Path, name: &str) -> Result<Option<KnownHost>, HostsError> {
-    Ok(all_hosts(data_dir)?.into_iter().find(|host| host.name == name))
+    let known = known_hosts(data_dir)?;
+    match known.unusable.into_iter().find(|host| host.name == name) {
+        Some(unusable) => Err(unusable.error),
+        None => Ok(known.hosts.into_iter().find(|host| host.name == name)),
+    }
 }
 
 fn check_name(name: &str) -> Result<(), HostsError> {

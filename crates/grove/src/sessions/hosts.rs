@@ -10,7 +10,7 @@ use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, 
 use grove_sessions::{Registration, Registry, SessionId};
 
 use super::Sources;
-use crate::hosts::{KnownHost, Mark, SeenFile, all_hosts, mark};
+use crate::hosts::{KnownHost, Mark, SeenFile, known_hosts, mark};
 
 /// How often it is looked whether other hosts are known than before.
 const LOOK: Duration = Duration::from_secs(2);
@@ -57,15 +57,22 @@ impl Hosts {
         looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            if let Err(error) = self.keep_up() {
+            if let Err(error) = self.look() {
                 tracing::warn!("hosts that came are not listed: {error:#}");
             }
         }
     }
 
+    /// Somebody comes: the hosts that are known now are listed, and those are tried again that did not let us in.
+    pub(super) fn keep_up(&self) -> anyhow::Result<()> {
+        self.look()?;
+        self.listed().by_id.values().for_each(|host| host.provider.try_again());
+        Ok(())
+    }
+
     /// Lists the hosts that are known now: those that came meanwhile, and not those that went. One that is reached in another
     /// way than before is reached so. Where nothing has changed, nothing but the file's mark is looked at.
-    pub(super) fn keep_up(&self) -> anyhow::Result<()> {
+    fn look(&self) -> anyhow::Result<()> {
         let mut listed = self.listed();
         // Before it is read: what is written meanwhile is seen the next time.
         let mark = mark(&self.data_dir);
@@ -74,20 +81,33 @@ impl Hosts {
         }
         let this_host = HostIdentity::this_host("Grove")?;
         let mut wanted = vec![Wanted { identity: this_host, endpoint: self.this_host.clone(), known: None }];
-        let mut is_read = true;
-        match all_hosts(&self.data_dir) {
-            Ok(known) => wanted.extend(known.into_iter().filter_map(other_host)),
-            // Somebody may be in the middle of writing it by hand: what is listed stays.
-            Err(error) => {
-                tracing::warn!(%error, "hosts that came or went are not noticed");
-                is_read = false;
+        // Somebody may be in the middle of writing by hand. What cannot be used leaves what is listed as it is: of the whole
+        // file, or of one host.
+        let mut unusable: Option<HashSet<String>> = None;
+        match known_hosts(&self.data_dir) {
+            Ok(known) => {
+                let broken = known.unusable.into_iter().map(|host| {
+                    tracing::warn!(host = host.name, "it is listed as it was, if at all: {}", host.error);
+                    host.name
+                });
+                let mut broken: HashSet<String> = broken.collect();
+                for host in known.hosts {
+                    let name = host.name.clone();
+                    match other_host(host) {
+                        Some(host) => wanted.push(host),
+                        None => _ = broken.insert(name),
+                    }
+                }
+                unusable = Some(broken);
             }
+            Err(error) => tracing::warn!(%error, "hosts that came or went are not noticed"),
         }
         // A host that has two names is listed under the first.
         let mut ids = HashSet::new();
         wanted.retain(|wanted| ids.insert(wanted.identity.id().to_string()));
-        if is_read {
-            listed.by_id.retain(|id, _| ids.contains(id));
+        if let Some(unusable) = unusable {
+            let is_unusable = |host: &OneHost| host.known.as_ref().is_some_and(|known| unusable.contains(&known.name));
+            listed.by_id.retain(|id, host| ids.contains(id) || is_unusable(host));
         }
         for wanted in wanted {
             self.list(&mut listed, wanted)?;
@@ -148,5 +168,61 @@ fn other_host(host: KnownHost) -> Option<Wanted> {
             tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::data_folder;
+
+    fn names(hosts: &Hosts) -> Vec<String> {
+        let listed = hosts.listed();
+        let mut names: Vec<String> =
+            listed.by_id.values().filter_map(|host| host.known.as_ref()).map(|known| known.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    fn provider(hosts: &Hosts, name: &str) -> Arc<HostProvider> {
+        let listed = hosts.listed();
+        let is_it = |host: &&OneHost| host.known.as_ref().is_some_and(|known| known.name == name);
+        listed.by_id.values().find(is_it).unwrap().provider.clone()
+    }
+
+    fn write(data_dir: &Path, text: &str) {
+        data_folder::write_private(&data_dir.join("hosts.toml"), text).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_used_leaves_what_runs_as_it_is_and_the_rest_is_kept_up_with() {
+        let data = tempfile::tempdir().unwrap();
+        // Nobody answers at these.
+        let at = |name: &str, port: u16| format!("[{name}]\naddress = 'ws://127.0.0.1:{port}/'\n");
+        write(data.path(), &[at("a", 1), at("b", 2)].concat());
+        let hosts = Hosts {
+            registry: Registry::new(),
+            this_host: Endpoint::tcp("ws://127.0.0.1:3/", None).unwrap(),
+            data_dir: data.path().to_owned(),
+            listed: Mutex::default(),
+        };
+        hosts.keep_up().unwrap();
+        assert_eq!(names(&hosts), ["a", "b"]);
+        let (a, b) = (provider(&hosts, "a"), provider(&hosts, "b"));
+
+        write(data.path(), &[&at("a", 1), "[b]\naddress = 'nonsense'\n", &at("c", 4)].concat());
+        hosts.keep_up().unwrap();
+        assert_eq!(names(&hosts), ["a", "b", "c"], "a row that cannot be used costs nobody else anything");
+        write(data.path(), "[a");
+        hosts.keep_up().unwrap();
+        assert_eq!(names(&hosts), ["a", "b", "c"], "nor does a file that cannot be read");
+        assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")) && Arc::ptr_eq(&b, &provider(&hosts, "b")));
+
+        write(data.path(), &at("a", 1));
+        hosts.keep_up().unwrap();
+        assert_eq!(names(&hosts), ["a"], "what was taken out is gone");
+        assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")));
     }
 }

@@ -217,3 +217,26 @@ fn hosts_are_kept_by_name_for_their_owner_alone() {
     assert_eq!(place.run(&["hosts", "rm", "dev"]).code, Some(0));
     assert_eq!(listed(&place), Vec::<Value>::new());
 }
+
+#[test]
+fn a_host_that_cannot_be_used_is_named_and_costs_the_others_nothing() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.data()).unwrap();
+    let text = "[bad]\naddress = 'nonsense'\n[gone]\naddress = 'ws://127.0.0.1:1/'\n";
+    std::fs::write(place.data().join("hosts.toml"), text).unwrap();
+    place.run(&["hosts"]);
+    let ran = place.run(&["hosts"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("unusable") && ran.stdout.contains("gone"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("the address of \"bad\" is none"), "{}", ran.stderr);
+    let names: Vec<Value> = listed(&place).iter().map(|host| host["name"].clone()).collect();
+    assert_eq!(names, ["gone", "bad"]);
+    let ran = place.run(&["ls", "--json"]);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let away: Vec<&Value> = said["away"].as_array().unwrap().iter().map(|away| &away["host"]).collect();
+    assert_eq!(away, ["gone", "bad"]);
+    let ran = place.run(&["ls", "--host", "bad"]);
+    assert!(ran.code != Some(0) && ran.stderr.contains("the address of \"bad\" is none"), "{}", ran.stderr);
+    let ran = place.run(&["hosts", "rm", "bad"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}

@@ -1,7 +1,6 @@
 //! What a provider of a host does with its sessions.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_client::dialect::ahp::{DisposeChat, DisposeSession};
@@ -17,7 +16,7 @@ use serde_json::json;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
-use super::drafts::{self, disconnected, dispatch_error, request_error, start};
+use super::drafts::{self, SEEN, disconnected, dispatch_error, request_error, start, until_not_listed};
 use super::message::{check_images, message};
 use super::table::RowView;
 use super::waits::new_name;
@@ -28,9 +27,6 @@ use crate::provider::{
     ProviderError, ProviderEvent, ReadState, SendOptions, SessionType, SessionsProvider,
 };
 use crate::session::{ChatDeletion, Session, Workspace};
-
-/// How long the list may take to show what was done. It is done all the same.
-const SEEN: Duration = Duration::from_secs(5);
 
 #[async_trait]
 impl SessionsProvider for HostProvider {
@@ -198,13 +194,7 @@ impl SessionsProvider for HostProvider {
             Err(error) => return Err(request_error(&self.shared, error)),
         }
         // The list must not bring it back, so it goes there first.
-        let mut sessions = client.sessions();
-        let gone = sessions.until(|list| list.get(on_host).is_none().then_some(()));
-        if timeout(SEEN, gone).await.is_err()
-            && let Err(error) = client.sessions().refresh().await
-        {
-            tracing::debug!(session = on_host, %error, "a host does not say that it deleted a session");
-        }
+        until_not_listed(&client, on_host).await;
         self.shared.remove(on_host);
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use grove_core::Timestamp;
 use grove_wire::ahp::{
-    ChangesetState, ChatState as HostChat, ChatSummary, FileEdit, ResponsePart, SessionChatSummary, SessionLifecycle,
-    SessionState as HostSession, ToolCallState, ToolResultContent, Turn, time,
+    ChangesetState, ChangesetStatus, ChatState as HostChat, ChatSummary, FileEdit, ResponsePart, SessionChatSummary,
+    SessionLifecycle, SessionState as HostSession, ToolCallState, ToolResultContent, Turn, time,
 };
 use indexmap::IndexMap;
 
@@ -44,7 +44,8 @@ pub(super) struct ChatDetails {
     pub(super) updated_at: Option<Timestamp>,
     pub(super) description: Option<Markdown>,
     pub(super) last_turn_end: Option<Timestamp>,
-    pub(super) changes: Arc<[FileChange]>,
+    /// The files that it changed. That there are none is told, too.
+    pub(super) changes: Option<Arc<[FileChange]>>,
     pub(super) model: Option<Arc<str>>,
 }
 
@@ -64,9 +65,18 @@ impl Details {
             details.updated_at = time::parse(&chat.modified_at).ok();
             details.status.get_or_insert_with(|| StatusBits::from_bits(chat.status));
         }
-        if let (Some(changeset), Some(main)) = (changeset, &session.default_chat) {
-            let edits = changeset.files.iter().map(|file| &file.edit);
-            chats.entry(main.clone()).or_default().changes = changes(edits);
+        if let (Some(_), Some(main)) = (self::changeset(session), &session.default_chat) {
+            let main = chats.entry(main.clone()).or_default();
+            match changeset {
+                Some(changeset) => {
+                    let edits = changeset.files.iter().map(|file| &file.edit);
+                    // One that is being made out says little, too.
+                    let is_whole = changeset.status == ChangesetStatus::Ready;
+                    main.changes = Some(changes(edits)).filter(|changes| is_whole || !changes.is_empty());
+                }
+                // That the chat's calls tell of no change says little then.
+                None => main.changes = main.changes.take().filter(|changes| !changes.is_empty()),
+            }
         }
         Self {
             loading: session.lifecycle == SessionLifecycle::Creating,
@@ -122,11 +132,13 @@ impl ChatDetails {
         let model = said.filter_map(|message| message.model.as_ref()).next();
         let running = chat.active_turn.as_ref().map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
         let parts = chat.turns.iter().flat_map(|turn| &turn.response_parts).chain(running);
+        // Older turns may have changed something, too.
+        let is_whole = chat.turns_next_cursor.is_none();
         Self {
             status: Some(StatusBits::from_bits(chat.status)),
             description: running.iter().rev().find_map(description),
             last_turn_end: chat.turns.last().and_then(end),
-            changes: changes(parts.flat_map(edits)),
+            changes: Some(changes(parts.flat_map(edits))).filter(|changes| is_whole || !changes.is_empty()),
             model: model.map(|model| model.id.as_str().into()),
             updated_at: None,
         }
@@ -285,15 +297,16 @@ mod tests {
         let turn = json!({"id": "t", "state": "complete", "message": {"text": "", "origin": {"kind": "user"}},
             "responseParts": [call("completed", "", edits)]});
         let said = ChatDetails::of(&chat(json!({"turns": [turn]})));
-        let told: Vec<_> = said.changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions)).collect();
+        let changes = said.changes.unwrap();
+        let told: Vec<_> = changes.iter().map(|it| (it.uri.as_str(), it.operation, it.insertions)).collect();
         let expected = [
             ("f:///new", FileOperation::Created, 5),
             ("f:///moved", FileOperation::Modified, 1),
             ("f:///gone", FileOperation::Deleted, 0),
         ];
         assert_eq!(told, expected);
-        assert_eq!(said.changes[0].original_uri, None);
-        assert_eq!(said.changes[1].original_uri, Some("old:f:///old".into()));
+        assert_eq!(changes[0].original_uri, None);
+        assert_eq!(changes[1].original_uri, Some("old:f:///old".into()));
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::session::{
     ChatState, Session, SessionIdentity, SessionSource, SessionState, SessionStatus, Workspace, first_title,
 };
 
+/// How long the list may take to show what was done. It is done all the same.
+pub(super) const SEEN: Duration = Duration::from_secs(5);
 /// How many new sessions may wait at once.
 const MAX_DRAFTS: usize = 100;
 
@@ -159,23 +161,34 @@ pub(super) async fn send_first(
     let begun = tokio::select! {
         begun = begin(shared, &client, create, message, commit) => begun,
         () = disconnected(&client) => Err(Unsent::Unknown(shared.not_reached())),
+        () = taken_back(&client, &on_host) => Err(Unsent::Nothing(ProviderError::Refused(
+            "the host took the session back before anything was said in it: try again, or another agent".to_owned(),
+        ))),
     };
-    match begun {
+    let error = match begun {
         Ok((host_session, main)) => {
             let summary = summary(&on_host, &draft, host_session);
             let committed = shared.commit(id, summary, main).ok_or_else(|| shared.not_reached())?;
             sending.is_committed = true;
-            Ok(committed)
+            return Ok(committed);
         }
-        Err(Unsent::Nothing(error) | Unsent::Unknown(error)) => Err(error),
+        Err(Unsent::Nothing(error) | Unsent::Unknown(error)) => error,
         Err(Unsent::Made(error)) => {
             // A session in which nothing was said is of use to nobody.
-            if let Err(error) = client.request(DisposeSession { channel: on_host.clone() }).await {
-                tracing::debug!(session = on_host, %error, "a session that got no message is left on its host");
+            match client.request(DisposeSession { channel: on_host.clone() }).await {
+                Ok(()) => until_not_listed(&client, &on_host).await,
+                Err(error) => {
+                    tracing::debug!(session = on_host, %error, "a session that got no message is left on its host");
+                }
             }
-            Err(error)
+            error
         }
+    };
+    // What its list has not is not shown in the place of the new one. The driver may not have looked at it yet.
+    if client.sessions().read(|list| list.get(&on_host).is_none()) {
+        shared.remove(&on_host);
     }
+    Err(error)
 }
 
 /// Why the first message was not sent, and what there is on the host.
@@ -255,6 +268,32 @@ fn summary(on_host: &str, draft: &Session, state: HostSession) -> SessionSummary
         default_chat: state.default_chat,
         meta: state.meta,
         ..SessionSummary::default()
+    }
+}
+
+/// Waits until the host's list has had a session and does not have it any more.
+async fn taken_back(client: &Client<Ahp>, on_host: &str) {
+    let mut sessions = client.sessions();
+    let mut was_listed = false;
+    let gone = sessions.until(|list| {
+        let is_listed = list.get(on_host).is_some();
+        was_listed |= is_listed;
+        (was_listed && !is_listed).then_some(())
+    });
+    // Where the client ends, that is heard elsewhere.
+    if gone.await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Waits until the host's list does not have a session any more that was deleted.
+pub(super) async fn until_not_listed(client: &Client<Ahp>, on_host: &str) {
+    let mut sessions = client.sessions();
+    let gone = sessions.until(|list| list.get(on_host).is_none().then_some(()));
+    if timeout(SEEN, gone).await.is_err()
+        && let Err(error) = client.sessions().refresh().await
+    {
+        tracing::debug!(session = on_host, %error, "a host does not say that it deleted a session");
     }
 }
 

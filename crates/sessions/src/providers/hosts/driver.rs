@@ -39,9 +39,24 @@ enum Retry {
     Soon,
     /// It will not be different soon.
     Late,
+    /// The host does not let this client in, or is not the one that it was. Each further attempt would be one more login that
+    /// fails, for which some machines shut their users out: there is none before somebody asks for it.
+    WhenAsked,
 }
 
-type Relisting = Pin<Box<dyn Future<Output = Result<(), RequestError>> + Send>>;
+/// Why a client was served no longer.
+struct Ended {
+    reason: String,
+    retry: Retry,
+}
+
+impl Ended {
+    fn soon(reason: impl ToString) -> Self {
+        Self { reason: reason.to_string(), retry: Retry::Soon }
+    }
+}
+
+type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl HostDriver {
     /// Connects, and connects again, until the provider is dropped.
@@ -73,13 +88,15 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
         let retry = match Client::connect(endpoint.clone(), dialect, client).await {
             Ok(client) => {
                 let began = Instant::now();
-                let why = serve(shared, &client, options).await;
+                let Ended { reason, retry } = serve(shared, &client, options).await;
                 shared.settle_others(&[]);
                 if began.elapsed() >= options.reconnect.steady {
                     waits.reset();
                 }
-                shared.away(Availability::Away { reason: why.into() });
-                Retry::Soon
+                shared.away(Availability::Away { reason: reason.into() });
+                // It would go on by itself for as long as somebody uses it.
+                client.close().await;
+                retry
             }
             Err(error) => {
                 let (availability, retry) = explain(&error);
@@ -89,11 +106,11 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
                 retry
             }
         };
-        sleep(match retry {
-            Retry::Soon => waits.next(),
-            Retry::Late => waits.longest(),
-        })
-        .await;
+        match retry {
+            Retry::Soon => sleep(waits.next()).await,
+            Retry::Late => sleep(waits.longest()).await,
+            Retry::WhenAsked => shared.asked.notified().await,
+        }
     }
 }
 
@@ -106,18 +123,19 @@ async fn take_newer(shared: &Arc<Shared>) {
     }
 }
 
-/// Serves one client until it is closed. Gives why.
-async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions) -> String {
+/// Serves one client until it is closed, or turned away when it comes back. Gives why.
+async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions) -> Ended {
     let mut status = client.status();
     let mut sessions = client.sessions();
     let mut root = match client.subscribe(ROOT).await {
         Ok(root) => root,
-        Err(error) => return error.to_string(),
+        Err(error) => return Ended::soon(error),
     };
     let mut opened = shared.opened.subscribe();
     let mut followed: HashMap<String, oneshot::Sender<()>> = HashMap::new();
     let mut tasks = JoinSet::new();
-    let mut relisting: Option<Relisting> = None;
+    let mut relisting: Option<Running<Result<(), RequestError>>> = None;
+    let mut learning: Option<Running<()>> = None;
     let mut was_connected = false;
     // Only a list of this connection tells what is gone.
     let mut is_whole = false;
@@ -134,13 +152,16 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                 relisting = Some(Box::pin(relist(client.sessions(), fetched, Waits::new(&options.reconnect))));
             }
             Status::Connected => {}
+            Status::Reconnecting { why, .. } if is_login_refused(&why) => {
+                return Ended { reason: turned_away(&why), retry: Retry::WhenAsked };
+            }
             Status::Reconnecting { why, .. } => {
                 (was_connected, is_whole, relisting) = (false, false, None);
                 fetched = sessions.read(|list| list.fetched());
                 shared.away(Availability::Away { reason: format!("{why}; it is tried again by itself").into() });
                 take_newer(shared).await;
             }
-            Status::Closed(why) => return why.to_string(),
+            Status::Closed(why) => return Ended::soon(why),
         }
         if was_connected {
             root.read(|state| shared.set_agents(agents(state)));
@@ -161,6 +182,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             _ = opened.changed() => {}
             _ = sessions.changed() => {
                 sessions.read(|list| shared.take_list(list, is_whole));
+                learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
                 keep_at.get_or_insert_with(|| Instant::now() + KEEP_PAUSE);
             }
             listed = done(&mut relisting) => {
@@ -174,9 +196,10 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                     shared.is_seen();
                     shared.listed.send_replace(true);
                     keep_at.get_or_insert_with(Instant::now);
-                    tasks.spawn(learn_folders(shared.clone(), client.clone()));
+                    learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
                 }
             }
+            () = done(&mut learning) => learning = None,
             () = at(keep_at) => {
                 keep_at = None;
                 shared.keep_seen();
@@ -215,19 +238,20 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Resul
     }
 }
 
-/// Asks once for each folder which repository it belongs to. Hosts other than Grove are not asked.
+/// Asks once for each folder which repository it belongs to, where the rows of its sessions do not say it. What could not be
+/// asked is asked after the next change of the list. Hosts other than Grove are not asked.
 async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
     if !knows_manifests(&client) {
         return;
     }
-    for (folder, session) in shared.unknown_folders() {
+    while let Some((folder, session)) = shared.next_unknown_folder() {
         match manifest(&client, &session).await {
             Ok(manifest) => {
                 let facts = FolderFacts { repository: manifest.repository, git_root: manifest.git_root };
                 shared.learn_folder(folder, facts);
             }
             Err(RequestError::Refused { .. }) => shared.learn_folder(folder, FolderFacts::default()),
-            Err(_) => return,
+            Err(_) => return shared.still_unknown(folder, session),
         }
     }
 }
@@ -249,18 +273,45 @@ fn explain(error: &ConnectError) -> (Availability, Retry) {
             let message = format!("the host was not understood ({why}): is it an agent host, and is it up to date?");
             (Availability::Incompatible { message: message.into() }, Retry::Late)
         }
-        ConnectError::Open(OpenError::Denied { .. }) | ConnectError::Refused(_) => {
-            (Availability::Away { reason: error.to_string().into() }, Retry::Late)
+        ConnectError::Open(OpenError::Denied { .. }) => {
+            let what_to_do = "give it the token that lies in that host's data folder";
+            let reason = turned_away(&format!("{error}: {what_to_do}"));
+            (Availability::Away { reason: reason.into() }, Retry::WhenAsked)
         }
+        ConnectError::Open(OpenError::Certificate(_)) => {
+            (Availability::Away { reason: turned_away(&error.to_string()).into() }, Retry::WhenAsked)
+        }
+        ConnectError::Open(OpenError::Ssh(ssh)) if is_login_refused(&ssh.to_string()) => {
+            (Availability::Away { reason: turned_away(&error.to_string()).into() }, Retry::WhenAsked)
+        }
+        ConnectError::Refused(refused) if refused.code == error_code::AUTH_REQUIRED => {
+            (Availability::Away { reason: turned_away(&error.to_string()).into() }, Retry::WhenAsked)
+        }
+        ConnectError::Refused(_) => (Availability::Away { reason: error.to_string().into() }, Retry::Late),
         ConnectError::Open(_) | ConnectError::Ended(_) => {
             (Availability::Away { reason: format!("{error}; it is tried again by itself").into() }, Retry::Soon)
         }
     }
 }
 
-async fn done(relisting: &mut Option<Relisting>) -> Result<(), RequestError> {
-    match relisting {
-        Some(relisting) => relisting.await,
+fn turned_away(why: &str) -> String {
+    format!("{why}. It is not tried again before its entry is another one, or somebody opens the list of sessions anew")
+}
+
+/// Whether ssh says that the machine does not let the user in, or is not the one that it was. What it says is all that there
+/// is: it ends with the same number where it only lost the connection, and the client tells of both in words alone.
+fn is_login_refused(why: &str) -> bool {
+    // The programs over there may be denied something, too, but not in these words.
+    let methods = ["publickey", "password", "keyboard-interactive", "gssapi", "hostbased"];
+    let denied = |said: &str| methods.iter().any(|method| said.starts_with(method));
+    why.starts_with("ssh to ")
+        && (why.split("Permission denied (").skip(1).any(denied)
+            || ["Host key verification failed", "Too many authentication failures"].iter().any(|it| why.contains(it)))
+}
+
+async fn done<T>(running: &mut Option<Running<T>>) -> T {
+    match running {
+        Some(running) => running.await,
         None => std::future::pending().await,
     }
 }
@@ -269,5 +320,38 @@ async fn at(when: Option<Instant>) {
     match when {
         Some(when) => sleep_until(when).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grove_client::SshError;
+
+    use super::*;
+
+    #[test]
+    fn a_login_that_was_refused_is_told_from_a_connection_that_was_lost() {
+        let said = |complaint: &str| {
+            let (host, status) = ("dev-box".to_owned(), Some("exit status: 255".to_owned()));
+            is_login_refused(&SshError::Ended { host, status, complaint: complaint.to_owned() }.to_string())
+        };
+        for refused in [
+            "me@dev-box: Permission denied (publickey,password).",
+            "Welcome\r\nPermission denied (keyboard-interactive).",
+            "No ED25519 host key is known for dev-box.\r\nHost key verification failed.",
+            "Received disconnect from 10.0.0.7 port 22:2: Too many authentication failures",
+        ] {
+            assert!(said(refused), "{refused}");
+        }
+        for lost in [
+            "",
+            "ssh: connect to host dev-box port 22: Connection refused",
+            "client_loop: send disconnect: Broken pipe",
+            "bash: line 1: /opt/grove: Permission denied",
+            "a folder is not watched: Permission denied (os error 13)",
+        ] {
+            assert!(!said(lost), "{lost}");
+        }
+        assert!(!is_login_refused("the host cannot be reached (Permission denied (os error 13)): is it running?"));
     }
 }

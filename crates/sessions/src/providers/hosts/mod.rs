@@ -12,7 +12,8 @@
 //! # When the host is away
 //!
 //! Its sessions stay listed as they were last seen; new sessions that were not sent and session types go. The client comes
-//! back by itself, or is connected anew, with waits that grow. Rows go only after a list that came whole on the new
+//! back by itself, or is connected anew, with waits that grow. A host that does not let it in (by its token, its certificate or
+//! a login) is tried [when somebody asks](HostProvider::try_again), or is [reached otherwise](HostProvider::reach). Rows go only after a list that came whole on the new
 //! connection did not have them. What the host had is kept ([`KeepSeen`]), and shown before the first list of the next start,
 //! with when that was seen.
 //!
@@ -93,6 +94,12 @@ impl HostProvider {
     /// connection is made anew.
     pub fn reach(&self, endpoint: Endpoint) {
         self.endpoint.send_replace(endpoint);
+    }
+
+    /// Tries a host once more that does not let this client in, since somebody wants to see it. Other hosts are tried again
+    /// by themselves, and nothing happens.
+    pub fn try_again(&self) {
+        self.shared.asked.notify_waiters();
     }
 
     /// Which host it is of.

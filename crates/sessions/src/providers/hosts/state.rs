@@ -70,6 +70,11 @@ pub(super) fn folder(row: &SessionSummary) -> Option<String> {
     row.working_directories.iter().flatten().next().map(|uri| path_of(uri))
 }
 
+/// Whether a row itself says which repository its folder belongs to.
+pub(super) fn tells_repository(row: &SessionSummary) -> bool {
+    [REPOSITORY_PATH, REPOSITORY_NWO, REPOSITORY_URL].into_iter().any(|key| said(row, key).is_some())
+}
+
 /// The path that a `file:` URI names; anything else as it is.
 pub(super) fn path_of(uri: &str) -> String {
     let parsed = Uri::from(uri);
@@ -251,7 +256,7 @@ fn with_details(known: &Known<'_>, on_host: &str, before: Option<&ChatState>, ch
     let stopped = before.is_some_and(is_running_state) && !is_running;
     let model = known.chosen_model.map(Arc::from).or_else(|| details?.model.clone());
     let model = model.or_else(|| known.details.model.clone()).or_else(|| before?.model_id.clone());
-    let changes = details.map(|details| &details.changes).filter(|changes| !changes.is_empty());
+    let changes = details.and_then(|details| details.changes.as_ref());
     let changes = changes.or(before.map(|before| &before.changes)).cloned();
     ChatState {
         changes: changes.unwrap_or_default(),
@@ -317,7 +322,10 @@ pub(super) fn at(text: &str) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
+    use crate::providers::hosts::details::ChatDetails;
     use serde_json::json;
 
     fn row(more: Value) -> SessionSummary {
@@ -441,6 +449,37 @@ mod tests {
         let stopped = shown(&here(), &stopped, Some(&running));
         assert_eq!(stopped.last_turn_end(), Some(Timestamp(9_000)));
         assert_eq!(stopped.description(), None, "nothing can clear an activity, so it holds only while something runs");
+    }
+
+    #[test]
+    fn what_was_changed_and_changed_back_is_not_a_change_any_more() {
+        let row = row(json!({"defaultChat": "c"}));
+        let told = |turns: Value, cursor: Value, before: Option<&SessionState>| {
+            let chat = json!({"resource": "c", "title": "", "status": 1, "modifiedAt": "", "turns": turns,
+                "turnsNextCursor": cursor});
+            let said = ChatDetails::of(&serde_json::from_value(chat).unwrap());
+            let details = Details { chats: HashMap::from([("c".to_owned(), said)]), ..Details::default() };
+            let host = here();
+            let (agent, folder, chosen_model) = (None, None, None);
+            state(&Known { host: &host, row: &row, agent, details: &details, folder, chosen_model, before })
+        };
+        let side = json!({"uri": "file:///a", "content": {"uri": "old:a"}});
+        let turn = |edits: Value| {
+            json!({"id": "t", "state": "complete", "message": {"text": "", "origin": {"kind": "user"}},
+                "responseParts": [{"kind": "toolCall", "toolCall": {"status": "completed", "toolCallId": "c",
+                    "toolName": "t", "displayName": "T", "invocationMessage": "", "confirmed": "not-needed",
+                    "success": true, "pastTenseMessage": "", "content": edits}}]})
+        };
+        let made = turn(json!([{"type": "fileEdit", "after": side}]));
+        let created = told(json!([made]), Value::Null, None);
+        assert_eq!(created.main_chat.changes.len(), 1);
+        let deleted = turn(json!([{"type": "fileEdit", "before": side}]));
+        let back = told(json!([made, deleted]), Value::Null, Some(&created));
+        assert!(back.main_chat.changes.is_empty(), "{:?}", back.main_chat.changes);
+        // Of what nobody listens to, and of turns that are not there, nothing is known.
+        assert_eq!(shown(&here(), &row, Some(&created)).main_chat.changes.len(), 1);
+        let newest = told(json!([]), json!("older"), Some(&created));
+        assert_eq!(newest.main_chat.changes.len(), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Everything lies behind one lock and is told while it is held, so that changes are told in the order in which they
 //! happened. Nothing of the client is called under it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grove_client::{Ahp, Client, SessionList};
@@ -15,7 +15,7 @@ use super::cache::{KeepSeen, SeenList};
 use super::details::{ChatDetails, Details};
 use super::drafts::now;
 use super::identity::HostIdentity;
-use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state};
+use super::state::{FolderFacts, Known, at, bits, folder, is_history, is_running, state, tells_repository};
 use crate::ids::{SessionId, SessionTypeId};
 use crate::provider::{Announcer, Availability, ProviderError, SessionType, SessionsChange};
 use crate::session::{Session, SessionIdentity, SessionSource, SessionState, SessionStatus};
@@ -34,6 +34,8 @@ pub(super) struct Shared {
     table: Mutex<Table>,
     /// Wakes the driver when other sessions are to be listened to.
     pub(super) opened: tokio::sync::watch::Sender<HashMap<String, usize>>,
+    /// Wakes the driver where it waits for somebody to ask for another attempt.
+    pub(super) asked: tokio::sync::Notify,
     /// Whether a list of the host came whole.
     pub(super) listed: tokio::sync::watch::Sender<bool>,
 }
@@ -49,6 +51,8 @@ struct Table {
     /// New sessions whose first message is on its way. They are listed.
     sending: IndexMap<SessionId, Sending>,
     folders: HashMap<String, FolderFacts>,
+    /// Folders of which that is to be asked, each with a session that works there.
+    unasked: IndexMap<String, String>,
     /// When the rows were last what the host has.
     seen_at: Option<Timestamp>,
     /// Whether they are it now: the host is connected, and has listed them.
@@ -66,6 +70,8 @@ struct Row {
     chosen_model: Option<String>,
     /// A new session is becoming this one: it is not shown beside it.
     is_claimed: bool,
+    /// It was sent from here, and no list of this connection has had it yet. Some hosts list late, so none misses it either.
+    is_awaited: bool,
     /// When the list last had it.
     round: u64,
 }
@@ -114,6 +120,7 @@ impl Shared {
             drafts: HashMap::new(),
             sending: IndexMap::new(),
             folders: HashMap::new(),
+            unasked: IndexMap::new(),
             seen_at: None,
             is_current: false,
             round: 0,
@@ -124,6 +131,7 @@ impl Shared {
             kept,
             table: Mutex::new(table),
             opened: tokio::sync::watch::Sender::default(),
+            asked: tokio::sync::Notify::new(),
             listed: tokio::sync::watch::Sender::default(),
         };
         if let Some(list) = shared.kept.newer(None) {
@@ -220,6 +228,8 @@ impl Shared {
         let mut table = self.table();
         table.is_current = false;
         table.client = None;
+        // The first list of the next connection tells what there is.
+        table.rows.values_mut().for_each(|row| row.is_awaited = false);
         let sending: Vec<SessionId> = table.sending.keys().cloned().collect();
         for id in &sending {
             self.take_back(&mut table, id);
@@ -259,7 +269,7 @@ impl Shared {
         let mut change = SessionsChange::default();
         for summary in list.iter().filter(|summary| !is_history(summary)) {
             if let Some(row) = table.rows.get_mut(&summary.resource) {
-                row.round = round;
+                (row.round, row.is_awaited) = (round, false);
                 if row.summary.as_ref() == Some(summary) {
                     continue;
                 }
@@ -267,8 +277,11 @@ impl Shared {
             self.upsert(&mut table, summary, &mut change);
         }
         if is_whole {
-            let gone = table.rows.extract_if(.., |_, row| row.round != round && !row.is_claimed);
+            let is_missing = |row: &Row| row.round != round && !row.is_awaited;
+            let gone = table.rows.extract_if(.., |_, row| is_missing(row) && !row.is_claimed);
             change.removed = gone.map(|(_, row)| row.source.session()).collect();
+            // What the host took back while it was being sent is nothing to show where sending fails.
+            table.rows.values_mut().filter(|row| is_missing(row)).for_each(|row| row.summary = None);
         }
         self.announcer.sessions(change);
     }
@@ -276,6 +289,7 @@ impl Shared {
     /// What is new is added, what is known is brought up to date.
     fn upsert(&self, table: &mut Table, summary: &SessionSummary, change: &mut SessionsChange) {
         let on_host = &summary.resource;
+        table.note_folder(summary);
         if let Some(row) = table.rows.get_mut(on_host) {
             row.summary = Some(summary.clone());
             if self.refresh(table, on_host) && !table.rows[on_host].is_claimed {
@@ -369,19 +383,31 @@ impl Shared {
     /// The session is not on the host any more.
     pub(super) fn remove(&self, on_host: &str) {
         let mut table = self.table();
-        if let Some(row) = table.rows.shift_remove(on_host) {
-            self.announcer.sessions(SessionsChange::removed([row.source.session()]));
+        match table.rows.get_mut(on_host) {
+            // Nobody was told of it. It goes with the one that was to become it.
+            Some(row) if row.is_claimed => row.summary = None,
+            Some(_) => {
+                let gone = table.rows.shift_remove(on_host).map(|row| row.source.session());
+                self.announcer.sessions(SessionsChange::removed(gone));
+            }
+            None => {}
         }
     }
 
-    /// Folders of which it is not known to which repository they belong, each with a session that works there.
-    pub(super) fn unknown_folders(&self) -> Vec<(String, String)> {
-        let table = self.table();
-        let mut seen = HashSet::new();
-        let rows = table.rows.iter().filter_map(|(on_host, row)| Some((folder(row.summary.as_ref()?)?, on_host)));
-        let unknown = rows.filter(|(folder, _)| !table.folders.contains_key(folder) && seen.insert(folder.clone()));
-        let room = MAX_FOLDERS.saturating_sub(table.folders.len());
-        unknown.take(room).map(|(folder, on_host)| (folder, on_host.clone())).collect()
+    /// A folder of which it is not known to which repository it belongs, and a session that works there. It is given once.
+    pub(super) fn next_unknown_folder(&self) -> Option<(String, String)> {
+        let mut table = self.table();
+        while let Some((folder, on_host)) = table.unasked.pop() {
+            if !table.folders.contains_key(&folder) && table.rows.contains_key(&on_host) {
+                return Some((folder, on_host));
+            }
+        }
+        None
+    }
+
+    /// It could not be asked.
+    pub(super) fn still_unknown(&self, folder: String, on_host: String) {
+        self.table().unasked.insert(folder, on_host);
     }
 
     /// Which repository a folder belongs to. All sessions in it do.
@@ -516,9 +542,11 @@ impl Shared {
     pub(super) fn commit(&self, id: &SessionId, summary: SessionSummary, main: MainChat) -> Option<Session> {
         let mut table = self.table();
         let Sending { draft, on_host, .. } = table.sending.shift_remove(id)?;
+        table.note_folder(&summary);
         let row = table.rows.get_mut(&on_host)?;
         row.is_claimed = false;
         row.chosen_model = draft.model;
+        row.is_awaited = row.summary.is_none();
         // What the list said of it is newer.
         row.summary.get_or_insert(summary);
         row.details.chats.insert(main.on_host, main.details);
@@ -559,9 +587,24 @@ impl Shared {
     }
 }
 
+impl Table {
+    /// The folder of a row is to be asked for its repository, unless that is known or the row says it.
+    fn note_folder(&mut self, row: &SessionSummary) {
+        let has_room = self.folders.len() + self.unasked.len() < MAX_FOLDERS;
+        if has_room
+            && !tells_repository(row)
+            && let Some(folder) = folder(row)
+            && !self.folders.contains_key(&folder)
+        {
+            self.unasked.insert(folder, row.resource.clone());
+        }
+    }
+}
+
 impl Row {
     fn new(source: SessionSource, summary: Option<SessionSummary>) -> Self {
-        Self { source, summary, details: Details::default(), chosen_model: None, is_claimed: false, round: 0 }
+        let details = Details::default();
+        Self { source, summary, details, chosen_model: None, is_claimed: false, is_awaited: false, round: 0 }
     }
 }
 

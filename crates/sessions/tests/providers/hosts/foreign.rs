@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use super::harness::*;
 use super::independent::IndependentHost;
 
-fn provider_of(endpoint: Endpoint) -> Arc<HostProvider> {
+pub(super) fn provider_of(endpoint: Endpoint) -> Arc<HostProvider> {
     let identity = HostIdentity::other_host("elsewhere:1", "elsewhere").unwrap();
     let (provider, driver) = HostProvider::new(identity, endpoint, options());
     tokio::spawn(driver.run());

@@ -48,6 +48,10 @@ struct Hosted {
     made: u64,
     /// What is to be told of changed rows, where that is held back.
     held_back: Option<Vec<Value>>,
+    /// New sessions that its list does not have yet, where it lists late.
+    unlisted: Option<Vec<String>>,
+    /// Whether its agents do not come to be ready by themselves.
+    stalls: bool,
 }
 
 struct Row {
@@ -105,6 +109,37 @@ impl IndependentHost {
         for changed in hosted.held_back.take().unwrap_or_default() {
             hosted.notify("root/sessionSummaryChanged", changed);
         }
+    }
+
+    /// From now on new sessions are in no list.
+    pub(super) fn list_late(&self) {
+        self.inner.hosted.lock().unwrap().unlisted = Some(Vec::new());
+    }
+
+    /// New sessions are listed, those too that were not.
+    pub(super) fn list_now(&self) {
+        let mut hosted = self.inner.hosted.lock().unwrap();
+        for session in hosted.unlisted.take().unwrap_or_default() {
+            hosted.tell_added(&session);
+        }
+    }
+
+    /// Somebody makes a session there that is listed at once.
+    pub(super) fn list_another(&self, session: &str) {
+        let mut hosted = self.inner.hosted.lock().unwrap();
+        let unlisted = hosted.unlisted.take();
+        hosted.create(session, "file:///srv/app");
+        hosted.unlisted = unlisted;
+    }
+
+    /// From now on the agent of a session that a client makes is not ready by itself.
+    pub(super) fn stall(&self) {
+        self.inner.hosted.lock().unwrap().stalls = true;
+    }
+
+    /// The sessions that it has.
+    pub(super) fn sessions(&self) -> Vec<String> {
+        self.inner.hosted.lock().unwrap().rows.keys().cloned().collect()
     }
 
     /// Somebody makes a session there.
@@ -191,7 +226,9 @@ impl IndependentHost {
                 Ok(checked::<InitializeResult>(result))
             }
             "listSessions" => {
-                let rows: Vec<_> = hosted.rows.values().map(|row| &row.summary).collect();
+                let is_listed = |name: &String| hosted.unlisted.as_ref().is_none_or(|late| !late.contains(name));
+                let rows = hosted.rows.iter().filter(|(name, _)| is_listed(name));
+                let rows: Vec<_> = rows.map(|(_, row)| &row.summary).collect();
                 Ok(checked::<ListSessionsResult>(json!({"items": rows})))
             }
             "subscribe" => {
@@ -208,11 +245,13 @@ impl IndependentHost {
                 }
                 let folder = params.working_directories.and_then(|all| all.into_iter().next()).unwrap();
                 hosted.create(&params.channel, &folder);
-                let (host, session) = (self.clone(), params.channel);
-                tokio::spawn(async move {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    host.ready(&session);
-                });
+                if !hosted.stalls {
+                    let (host, session) = (self.clone(), params.channel);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        host.ready(&session);
+                    });
+                }
                 Ok(Value::Null)
             }
             "disposeSession" => match hosted.dispose(params["channel"].as_str().unwrap()) {
@@ -301,8 +340,15 @@ impl Hosted {
             )
             .unwrap(),
         };
-        let added = json!({"channel": ROOT, "summary": row.summary});
         self.rows.insert(session.to_owned(), row);
+        match &mut self.unlisted {
+            Some(unlisted) => unlisted.push(session.to_owned()),
+            None => self.tell_added(session),
+        }
+    }
+
+    fn tell_added(&self, session: &str) {
+        let added = json!({"channel": ROOT, "summary": self.rows[session].summary});
         self.notify("root/sessionAdded", checked::<SessionAddedParams>(added));
     }
 

@@ -22,16 +22,16 @@ use tokio_tungstenite::tungstenite::Message;
 use super::harness::{options, soon, told, until};
 
 /// Answers requests as it is told, or not at all where that is `null`, and says what it is told to say.
-struct OddHost {
+pub(super) struct OddHost {
     endpoint: Endpoint,
     heard: Arc<Mutex<Vec<String>>>,
     say: mpsc::UnboundedSender<Value>,
 }
 
-type Answer = Box<dyn FnMut(&str, &Value) -> Result<Value, Value> + Send>;
+pub(super) type Answer = Box<dyn FnMut(&str, &Value) -> Result<Value, Value> + Send>;
 
 impl OddHost {
-    async fn start(mut answer: Answer) -> Self {
+    pub(super) async fn start(mut answer: Answer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}/", listener.local_addr().unwrap());
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -74,7 +74,7 @@ impl OddHost {
         Self { endpoint: Endpoint::tcp(&url, None).unwrap(), heard, say }
     }
 
-    fn provider(&self) -> Arc<HostProvider> {
+    pub(super) fn provider(&self) -> Arc<HostProvider> {
         self.provider_with(options())
     }
 
@@ -85,7 +85,7 @@ impl OddHost {
         Arc::new(provider)
     }
 
-    fn tell(&self, method: &str, params: Value) {
+    pub(super) fn tell(&self, method: &str, params: Value) {
         self.say.send(json!({"method": method, "params": params})).unwrap();
     }
 
@@ -93,24 +93,24 @@ impl OddHost {
         self.say.send(Value::Null).unwrap();
     }
 
-    fn heard(&self, method: &str) -> usize {
+    pub(super) fn heard(&self, method: &str) -> usize {
         self.heard.lock().unwrap().iter().filter(|heard| *heard == method).count()
     }
 }
 
-fn initialized(version: &str) -> Value {
+pub(super) fn initialized(version: &str) -> Value {
     let root = json!({"agents": [{"provider": "claude", "displayName": "Claude", "description": "", "models": []}]});
     json!({"protocolVersion": version, "serverSeq": 1,
         "snapshots": [{"resource": "ahp-root://", "state": root, "fromSeq": 1}]})
 }
 
-fn row(name: &str, status: u32) -> Value {
+pub(super) fn row(name: &str, status: u32) -> Value {
     json!({"resource": format!("ahp-session:/{name}"), "provider": "claude", "title": name, "status": status,
         "createdAt": "2026-01-01T00:00:00.000Z", "modifiedAt": "2026-01-02T00:00:00.000Z",
         "workingDirectories": ["file:///srv/app"]})
 }
 
-fn unknown() -> Value {
+pub(super) fn unknown() -> Value {
     json!({"code": -32601, "message": "no such method"})
 }
 
