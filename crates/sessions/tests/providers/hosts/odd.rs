@@ -373,7 +373,7 @@ async fn the_repository_of_a_folder_is_asked_for_once_and_gives_github_what_the_
     };
     let host = OddHost::start(Box::new(answer)).await;
     let provider = host.provider();
-    until("all answers", || asked.lock().unwrap().len() == 3 && provider.sessions()[0].github_info().is_some()).await;
+    until("all answers", || asked.lock().unwrap().len() == 2 && provider.sessions()[0].github_info().is_some()).await;
     let github = |session: &grove_sessions::Session| {
         let info = session.github_info()?;
         Some(format!("{}/{} {:?}", info.owner, info.repo, info.pull_request.as_ref().map(|pull| pull.number)))
@@ -381,9 +381,14 @@ async fn the_repository_of_a_folder_is_asked_for_once_and_gives_github_what_the_
     let told: Vec<_> = provider.sessions().iter().map(github).collect();
     let app = || Some("acme/app None".to_owned());
     assert_eq!(told, [app(), app(), Some("acme/other Some(7)".to_owned()), None, None]);
-    let mut folders = asked.lock().unwrap().clone();
+    let folder = |session: &String| match session.as_str() {
+        "ahp-session:/1" | "ahp-session:/2" => "app",
+        "ahp-session:/5" => "none",
+        _ => "one of which a row tells",
+    };
+    let mut folders: Vec<_> = asked.lock().unwrap().iter().map(folder).collect();
     folders.sort_unstable();
-    assert_eq!(folders, ["ahp-session:/1", "ahp-session:/4", "ahp-session:/5"], "one session of each folder");
+    assert_eq!(folders, ["app", "none"], "one session of each folder of which no row tells");
 }
 
 #[tokio::test]
