@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_client::dialect::ahp::State;
-use grove_client::{Ahp, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
+use grove_client::{Ahp, Backoff, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
 use grove_wire::ahp::{AgentInfo, ROOT, error_code, version};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::HostOptions;
 use super::follow::{follow, knows_manifests, manifest};
 use super::state::FolderFacts;
 use super::table::Shared;
 use super::waits::Waits;
+use super::{Depth, HostOptions};
 use crate::provider::Availability;
 
 /// How many sessions that run are listened to: those that changed last. Of further ones only the list tells.
@@ -82,13 +82,16 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
                 Retry::Soon
             }
             Err(error) => {
-                let (availability, retry) = explain(&error);
+                let (availability, retry) = explain(&error, &options.reconnect);
                 tracing::debug!(host = %shared.host.id, %error, "a host is not connected");
                 shared.away(availability);
                 take_newer(shared).await;
                 retry
             }
         };
+        if !is_tried_again(&options.reconnect) {
+            return std::future::pending().await;
+        }
         sleep(match retry {
             Retry::Soon => waits.next(),
             Retry::Late => waits.longest(),
@@ -131,7 +134,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                 // What could not be listened to may be now.
                 followed.retain(|_, stop| !stop.is_closed());
                 root.read(|state| shared.connected(client, agents(state)));
-                relisting = Some(Box::pin(relist(client.sessions(), fetched, Waits::new(&options.reconnect))));
+                relisting = Some(Box::pin(relist(client.sessions(), fetched, options.reconnect)));
             }
             Status::Connected => {}
             Status::Reconnecting { why, .. } => {
@@ -144,7 +147,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
         }
         if was_connected {
             root.read(|state| shared.set_agents(agents(state)));
-            let wanted = wanted(shared, &opened.borrow_and_update());
+            let wanted = wanted(shared, &opened.borrow_and_update(), options.depth);
             followed.retain(|on_host, _| wanted.contains(on_host));
             shared.settle_others(&wanted);
             for on_host in wanted {
@@ -165,6 +168,11 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             }
             listed = done(&mut relisting) => {
                 relisting = None;
+                if let Err(error) = &listed
+                    && !is_tried_again(&options.reconnect)
+                {
+                    return error.to_string();
+                }
                 if listed.is_ok() {
                     is_whole = true;
                     fetched = sessions.read(|list| {
@@ -174,7 +182,9 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                     shared.is_seen();
                     shared.listed.send_replace(true);
                     keep_at.get_or_insert_with(Instant::now);
-                    tasks.spawn(learn_folders(shared.clone(), client.clone()));
+                    if options.depth == Depth::Details {
+                        tasks.spawn(learn_folders(shared.clone(), client.clone()));
+                    }
                 }
             }
             () = at(keep_at) => {
@@ -191,15 +201,19 @@ fn agents(state: &State) -> &[AgentInfo] {
 }
 
 /// The sessions that are listened to: those that somebody has opened, and the newest that run.
-fn wanted(shared: &Shared, opened: &HashMap<String, usize>) -> Vec<String> {
+fn wanted(shared: &Shared, opened: &HashMap<String, usize>, depth: Depth) -> Vec<String> {
     let mut wanted: Vec<String> = opened.keys().cloned().collect();
+    if depth == Depth::ListAlone {
+        return wanted;
+    }
     wanted.extend(shared.running(MAX_FOLLOWED).into_iter().filter(|on_host| !opened.contains_key(on_host)));
     wanted
 }
 
 /// Waits for a list that was fetched after `before` others. The client fetches one by itself; where that fails it is asked
 /// again.
-async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Result<(), RequestError> {
+async fn relist(sessions: Sessions<Ahp>, before: u64, reconnect: Backoff) -> Result<(), RequestError> {
+    let mut waits = Waits::new(&reconnect);
     loop {
         if sessions.read(|list| list.fetched()) > before {
             return Ok(());
@@ -207,6 +221,7 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Resul
         match sessions.refresh().await {
             Ok(()) => return Ok(()),
             Err(error @ RequestError::NotConnected(_)) => return Err(error),
+            Err(error) if !is_tried_again(&reconnect) => return Err(error),
             Err(error) => {
                 tracing::debug!(%error, "a host did not list its sessions; it is asked again");
                 sleep(waits.next()).await;
@@ -232,8 +247,13 @@ async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
     }
 }
 
+/// Whether what did not work is tried again.
+fn is_tried_again(reconnect: &Backoff) -> bool {
+    reconnect.attempts != Some(0)
+}
+
 /// What is said of a host that could not be connected, and when to try again.
-fn explain(error: &ConnectError) -> (Availability, Retry) {
+fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
     match error {
         ConnectError::Refused(refused) if refused.code == error_code::UNSUPPORTED_PROTOCOL_VERSION => {
             let theirs = refused.data.as_ref().and_then(|data| data.get("supportedVersions")).map(ToString::to_string);
@@ -253,7 +273,8 @@ fn explain(error: &ConnectError) -> (Availability, Retry) {
             (Availability::Away { reason: error.to_string().into() }, Retry::Late)
         }
         ConnectError::Open(_) | ConnectError::Ended(_) => {
-            (Availability::Away { reason: format!("{error}; it is tried again by itself").into() }, Retry::Soon)
+            let again = if is_tried_again(reconnect) { "; it is tried again by itself" } else { "" };
+            (Availability::Away { reason: format!("{error}{again}").into() }, Retry::Soon)
         }
     }
 }

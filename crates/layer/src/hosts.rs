@@ -1,7 +1,6 @@
 //! The providers of hosts: this one, and those that are known by name.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, 
 use grove_sessions::{Registration, Registry, SessionId};
 
 use super::Sources;
-use crate::hosts::{KnownHost, Mark, SeenFile, all_hosts, mark};
+use crate::error::LayerError;
+use crate::known::{KnownHosts, OtherHost, Unread};
 
 /// How often it is looked whether other hosts are known than before.
 const LOOK: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) struct Hosts {
     registry: Registry,
     this_host: Endpoint,
-    data_dir: PathBuf,
+    known: Arc<dyn KnownHosts>,
     listed: Mutex<Listed>,
 }
 
@@ -27,13 +27,15 @@ pub(super) struct Hosts {
 struct Listed {
     by_id: HashMap<String, OneHost>,
     /// The list of names as it was when it was read.
-    mark: Option<Mark>,
+    mark: Option<String>,
+    /// Nothing is listed any more.
+    is_over: bool,
 }
 
 struct OneHost {
     provider: Arc<HostProvider>,
     /// What was known of it; this host has no name.
-    known: Option<KnownHost>,
+    known: Option<OtherHost>,
     /// Dropping it takes the provider out, which ends what runs for it.
     _registration: Registration,
 }
@@ -42,13 +44,13 @@ struct OneHost {
 struct Wanted {
     identity: HostIdentity,
     endpoint: Endpoint,
-    known: Option<KnownHost>,
+    known: Option<OtherHost>,
 }
 
 impl Hosts {
     pub(super) fn new(registry: Registry, sources: &Sources) -> Self {
-        let (this_host, data_dir) = (sources.this_host.clone(), sources.data_dir.clone());
-        Self { registry, this_host, data_dir, listed: Mutex::default() }
+        let (this_host, known) = (sources.this_host.clone(), sources.hosts.clone());
+        Self { registry, this_host, known, listed: Mutex::default() }
     }
 
     /// Looks every now and then whether hosts came, went or changed, for as long as it is not dropped.
@@ -58,24 +60,27 @@ impl Hosts {
         loop {
             looks.tick().await;
             if let Err(error) = self.keep_up() {
-                tracing::warn!("hosts that came are not listed: {error:#}");
+                tracing::warn!("hosts that came are not listed: {error}");
             }
         }
     }
 
     /// Lists the hosts that are known now: those that came meanwhile, and not those that went. One that is reached in another
     /// way than before is reached so. Where nothing has changed, nothing but the file's mark is looked at.
-    pub(super) fn keep_up(&self) -> anyhow::Result<()> {
+    pub(super) fn keep_up(&self) -> Result<(), LayerError> {
         let mut listed = self.listed();
+        if listed.is_over {
+            return Ok(());
+        }
         // Before it is read: what is written meanwhile is seen the next time.
-        let mark = mark(&self.data_dir);
+        let mark = self.known.mark();
         if listed.by_id.contains_key(THIS_HOST) && listed.mark == mark {
             return Ok(());
         }
         let this_host = HostIdentity::this_host("Grove")?;
         let mut wanted = vec![Wanted { identity: this_host, endpoint: self.this_host.clone(), known: None }];
         let mut is_read = true;
-        match all_hosts(&self.data_dir) {
+        match self.known.all() {
             Ok(known) => wanted.extend(known.into_iter().filter_map(other_host)),
             // Somebody may be in the middle of writing it by hand: what is listed stays.
             Err(error) => {
@@ -90,13 +95,18 @@ impl Hosts {
             listed.by_id.retain(|id, _| ids.contains(id));
         }
         for wanted in wanted {
-            self.list(&mut listed, wanted)?;
+            let (id, is_other) = (wanted.identity.id().to_string(), wanted.known.is_some());
+            match self.list(&mut listed, wanted) {
+                // Somebody has taken its id: the others are there all the same.
+                Err(error) if is_other => tracing::warn!(host = id, "its sessions are not listed: {error}"),
+                done => done?,
+            }
         }
         listed.mark = mark;
         Ok(())
     }
 
-    fn list(&self, listed: &mut Listed, wanted: Wanted) -> anyhow::Result<()> {
+    fn list(&self, listed: &mut Listed, wanted: Wanted) -> Result<(), LayerError> {
         let Wanted { identity, endpoint, known } = wanted;
         let id = identity.id().to_string();
         match listed.by_id.get_mut(&id) {
@@ -112,7 +122,7 @@ impl Hosts {
         }
         let mut options = HostOptions::default();
         if let Some(known) = &known {
-            options.kept = Arc::new(SeenFile::of(&self.data_dir, known));
+            options.kept = self.known.kept(known);
         }
         let (provider, driver) = HostProvider::new(identity, endpoint, options);
         let provider = Arc::new(provider);
@@ -120,6 +130,13 @@ impl Hosts {
         tokio::spawn(driver.run());
         listed.by_id.insert(id, OneHost { provider, known, _registration: registration });
         Ok(())
+    }
+
+    /// Takes all of them out, for good.
+    pub(super) fn retire(&self) {
+        let mut listed = self.listed();
+        listed.is_over = true;
+        listed.by_id.clear();
     }
 
     pub(super) fn this_host(&self) -> Option<Arc<HostProvider>> {
@@ -138,14 +155,14 @@ impl Hosts {
 }
 
 /// A host that is known by name. What is wrong with one costs only that.
-fn other_host(host: KnownHost) -> Option<Wanted> {
-    let reach = || -> anyhow::Result<(HostIdentity, Endpoint)> {
+fn other_host(host: OtherHost) -> Option<Wanted> {
+    let reach = || -> Result<(HostIdentity, Endpoint), Unread> {
         Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
     };
     match reach() {
         Ok((identity, endpoint)) => Some(Wanted { identity, endpoint, known: Some(host) }),
         Err(error) => {
-            tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}");
+            tracing::warn!(host = %host.name, "its sessions are not listed: {error}");
             None
         }
     }
