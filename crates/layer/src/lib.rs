@@ -224,3 +224,87 @@ impl fmt::Debug for Layer {
         f.debug_struct("Layer").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, THIS_HOST};
+    use grove_sessions::{InMemory, SessionsProvider};
+
+    use super::*;
+
+    /// A host that nobody reaches.
+    fn nowhere() -> Endpoint {
+        Endpoint::tcp("ws://127.0.0.1:1/ws", None).unwrap()
+    }
+
+    fn layer(hosts: Arc<dyn KnownHosts>) -> Layer {
+        let memory = Arc::new(InMemory::default());
+        Layer::new(Sources { this_host: nowhere(), hosts, history: None, memory, trust: None })
+    }
+
+    fn provider(name: &str) -> Arc<dyn SessionsProvider> {
+        let identity = HostIdentity::other_host(name, name).unwrap();
+        Arc::new(HostProvider::new(identity, nowhere(), HostOptions::default()).0)
+    }
+
+    fn ids(layer: &Layer) -> Vec<String> {
+        layer.registry().providers().iter().map(|provider| provider.id().to_string()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn its_own_providers_come_and_go_with_those_who_look_and_others_stay() {
+        let layer = layer(Arc::new(NoOtherHosts));
+        let theirs = layer.registry().register(provider("theirs")).unwrap();
+        assert_eq!(ids(&layer), ["agenthost-theirs"]);
+        let client = ClientId::from("one");
+        let visit = layer.visit(&client).unwrap();
+        // Somebody who is slow in letting go.
+        let held = layer.state().running.clone();
+        assert_eq!(ids(&layer), [THIS_HOST, "agenthost-theirs"]);
+        drop(visit);
+        tokio::time::sleep(LINGER / 2).await;
+        assert_eq!(ids(&layer).len(), 2, "who comes back soon finds it as it was");
+        tokio::time::sleep(LINGER).await;
+        assert_eq!(ids(&layer), ["agenthost-theirs"]);
+        let _again = layer.visit(&client).unwrap();
+        held.unwrap().hosts.keep_up().unwrap();
+        assert_eq!(ids(&layer), [THIS_HOST, "agenthost-theirs"]);
+        drop(theirs);
+        assert_eq!(ids(&layer), [THIS_HOST]);
+    }
+
+    #[derive(Debug)]
+    struct Two;
+
+    impl KnownHosts for Two {
+        fn mark(&self) -> Option<String> {
+            None
+        }
+
+        fn all(&self) -> Result<Vec<OtherHost>, Unread> {
+            let host = |name: &str| -> Result<OtherHost, Unread> {
+                Ok(OtherHost {
+                    name: name.to_owned(),
+                    address: format!("ws://{name}").parse()?,
+                    access: Default::default(),
+                })
+            };
+            Ok(vec![host("a")?, host("b")?])
+        }
+
+        fn kept(&self, host: &OtherHost) -> Arc<dyn grove_sessions::providers::hosts::KeepSeen> {
+            NoOtherHosts.kept(host)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_id_that_somebody_has_taken_costs_only_its_own_provider() {
+        let layer = layer(Arc::new(Two));
+        let address = Two.all().unwrap()[0].address.to_string();
+        let _theirs = layer.registry().register(provider(&address)).unwrap();
+        let _visit = layer.visit(&ClientId::from("one")).unwrap();
+        assert_eq!(ids(&layer).len(), 3, "{:?}", ids(&layer));
+    }
+}

@@ -108,3 +108,52 @@ async fn away(provider: &HostProvider) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use grove_sessions::providers::hosts::{SeenInMemory, SeenList};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Known {
+        hosts: Vec<OtherHost>,
+        kept: Arc<SeenInMemory>,
+    }
+
+    impl KnownHosts for Known {
+        fn mark(&self) -> Option<String> {
+            None
+        }
+
+        fn all(&self) -> Result<Vec<OtherHost>, Unread> {
+            Ok(self.hosts.clone())
+        }
+
+        fn kept(&self, _host: &OtherHost) -> Arc<dyn KeepSeen> {
+            self.kept.clone()
+        }
+    }
+
+    #[tokio::test]
+    async fn of_a_host_that_is_away_the_list_says_why_and_what_it_had_as_it_listed_it() {
+        let host = |token: &str| OtherHost {
+            name: "lab".to_owned(),
+            address: "ws://127.0.0.1:1/".parse().unwrap(),
+            access: grove_client::Access { token: Some(token.to_owned()), ..Default::default() },
+        };
+        let session = SessionSummary { resource: "scripted:/1".to_owned(), ..SessionSummary::default() };
+        let kept = Arc::new(SeenInMemory::default());
+        kept.keep(SeenList::new(Timestamp(5), [&session]));
+        // The second cannot even be tried.
+        let known = Known { hosts: vec![host("secret"), host("no\ntoken")], kept };
+        let lists = list_once(&known).await.unwrap();
+        assert_eq!(lists.len(), 2);
+        for list in lists {
+            assert_eq!(list.sessions, [session.clone()]);
+            let ListState::Away { why, seen_at } = list.state else { panic!("nobody is there") };
+            assert_eq!(seen_at, Some(Timestamp(5)));
+            assert!(!why.is_empty() && !why.contains("again by itself"), "nobody tries it again: {why}");
+        }
+    }
+}
