@@ -17,9 +17,10 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
 /// A host that runs for as long as the runtime does.
+#[derive(Debug)]
 pub struct Served {
     pub address: String,
-    pub token: String,
+    pub token: Token,
     pub layer: Layer,
 }
 
@@ -39,9 +40,8 @@ pub async fn start() -> Result<Served, Box<dyn Error>> {
         trust: None,
     });
     host.set_sessions_layer(Arc::new(layer.clone()));
-    let secret = token.reveal().to_owned();
-    server::serve(host, Access::loopback(token, on), Box::new(listener));
-    Ok(Served { address, token: secret, layer })
+    server::serve(host, Access::loopback(token.clone(), on), Box::new(listener));
+    Ok(Served { address, token, layer })
 }
 
 /// Registers a cloud, whoever is connected. It goes with the registration; what follows it is ended by the other.
@@ -55,6 +55,6 @@ pub fn plug_in(layer: &Layer, cloud: Arc<Cloud>) -> Result<(Registration, AbortH
 pub async fn main() -> Result<(), Box<dyn Error>> {
     let served = start().await?;
     let _plugged_in = plug_in(&served.layer, Cloud::new(&[("acme", "site"), ("acme", "app")]))?;
-    println!("{}?tkn={}", served.address, served.token);
+    println!("{}?tkn={}", served.address, served.token.reveal());
     std::future::pending().await
 }

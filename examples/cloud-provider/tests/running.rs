@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 #[path = "../examples/serve.rs"]
-mod serve;
+pub mod serve;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +26,7 @@ struct Page {
 
 impl Page {
     async fn open(served: &serve::Served, name: &str, hello: Value) -> Self {
-        let client = Client::connect(&served.address, &served.token, name).await;
+        let client = Client::connect(&served.address, served.token.reveal(), name).await;
         let mut page = Self { client, rows: BTreeMap::new(), replaced: Vec::new(), last_id: 0 };
         page.ask("initialize", hello).await.unwrap();
         page.get("subscribe", json!({})).await;
