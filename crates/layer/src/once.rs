@@ -150,7 +150,7 @@ mod tests {
         let lists = list_once(&known).await.unwrap();
         assert_eq!(lists.len(), 2);
         for list in lists {
-            assert_eq!(list.sessions, [session.clone()]);
+            assert_eq!(list.sessions, std::slice::from_ref(&session));
             let ListState::Away { why, seen_at } = list.state else { panic!("nobody is there") };
             assert_eq!(seen_at, Some(Timestamp(5)));
             assert!(!why.is_empty() && !why.contains("again by itself"), "nobody tries it again: {why}");
