@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, RequestError, V1};
+use grove_layer::{HostList, ListState};
 use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status};
 use grove_wire::x_grove::{self, handover::Whereabouts};
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use crate::commands::Failure;
 use crate::endpoint::Endpoint;
 use crate::exchange::stores::Stores;
 use crate::history::{DATABASE, possible_roots};
-use crate::hosts::{self, HostList, KnownHost, ListState};
+use crate::hosts::{self, KnownHost};
 use crate::settings::Settings;
 use crate::show::table::{cut, short};
 
@@ -155,13 +156,11 @@ impl Reach {
         }
         let lists = hosts::lists(self.data_dir()).await?;
         let mut away = Vec::new();
-        for HostList { host, sessions, state } in
-            lists.into_iter().filter(|list| Some(list.host.name.as_str()) != not_at)
-        {
+        for HostList { host, sessions, state } in lists.into_iter().filter(|list| Some(list.host.as_str()) != not_at) {
             if let ListState::Away { why, .. } = state {
-                away.push((host.name.clone(), why));
+                away.push((host.clone(), why));
             }
-            rows.extend(sessions.iter().map(|session| Row::of(&host.name, session)));
+            rows.extend(sessions.iter().map(|session| Row::of(&host, session)));
         }
         let meant = self.without_moved(fitting(&rows, wanted)).await?;
         match meant.as_slice() {

@@ -7,7 +7,7 @@
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
-//! of it looks. [`hosts`] are others that are known by name. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
+//! of it looks. [`hosts`] are others that are known by name, [`remembered`] what the layer of all sessions keeps on disk. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
 
 mod agents;
 mod ask;
@@ -25,7 +25,7 @@ mod hosts;
 mod listening;
 mod open_files;
 mod page;
-mod sessions;
+mod remembered;
 mod settings;
 mod show;
 mod stores;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -18,6 +19,8 @@ pub struct Task {
     /// `(owner, name)` of its repository.
     pub repository: (String, String),
     pub prompt: String,
+    /// What whoever started it calls it. The cloud tells it back, so that they know their task before they are answered.
+    pub reference: Option<String>,
     pub progress: Progress,
 }
 
@@ -33,7 +36,7 @@ pub enum Progress {
 #[error("there are {MAX_TASKS} tasks: delete some of them")]
 pub struct Full;
 
-/// The tasks of an account, by the names that their makers gave them.
+/// The tasks of an account, by the names that the cloud gave them.
 pub type Tasks = BTreeMap<String, Task>;
 
 /// An account in the cloud.
@@ -41,12 +44,18 @@ pub type Tasks = BTreeMap<String, Task>;
 pub struct Cloud {
     repositories: Vec<(String, String)>,
     tasks: watch::Sender<Tasks>,
+    named: AtomicU64,
 }
 
 impl Cloud {
     pub fn new(repositories: &[(&str, &str)]) -> Arc<Self> {
         let repositories = repositories.iter().map(|(owner, name)| ((*owner).into(), (*name).into())).collect();
-        Arc::new(Self { repositories, tasks: watch::Sender::default() })
+        Arc::new(Self { repositories, tasks: watch::Sender::default(), named: AtomicU64::new(1) })
+    }
+
+    /// `(owner, name)` of each that the account has connected.
+    pub fn repositories(&self) -> &[(String, String)] {
+        &self.repositories
     }
 
     pub fn has(&self, owner: &str, name: &str) -> bool {
@@ -58,33 +67,36 @@ impl Cloud {
         self.tasks.subscribe()
     }
 
-    /// Takes a task and runs it to its end, whoever looks.
-    pub async fn start(self: &Arc<Self>, name: &str, task: Task) -> Result<(), Full> {
+    /// Takes a task and runs it to its end, whoever looks. Gives its name.
+    pub async fn start(self: &Arc<Self>, task: Task) -> Result<String, Full> {
         // As a network would: others go on meanwhile.
         tokio::task::yield_now().await;
+        let name = format!("task-{}", self.named.fetch_add(1, Ordering::Relaxed));
         let has_room = self.tasks.send_if_modified(|tasks| {
             let has_room = tasks.len() < MAX_TASKS;
             if has_room {
-                tasks.insert(name.to_owned(), task);
+                tasks.insert(name.clone(), task);
             }
             has_room
         });
         if !has_room {
             return Err(Full);
         }
-        let (cloud, name) = (self.clone(), name.to_owned());
+        let (cloud, started) = (self.clone(), name.clone());
         tokio::spawn(async move {
             let pull_request = cloud.tasks.borrow().len() as u64;
             for progress in [Progress::Running { doing: "Running the tests" }, Progress::Done { pull_request }] {
                 tokio::time::sleep(STEP).await;
                 cloud.tasks.send_modify(|tasks| {
-                    if let Some(task) = tasks.get_mut(&name) {
+                    if let Some(task) = tasks.get_mut(&started) {
                         task.progress = progress;
                     }
                 });
             }
         });
-        Ok(())
+        // Its list tells of the task before its answer does.
+        tokio::task::yield_now().await;
+        Ok(name)
     }
 
     pub fn delete(&self, name: &str) {

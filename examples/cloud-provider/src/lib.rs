@@ -6,13 +6,16 @@
 //!   held, so what happened first is told first.
 //! - It says where a session works by [`Metadata::cloud`]: `owner` and `name` give the heading in a list, the workspace and
 //!   what GitHub knows; a pull request is one key more.
-//! - A new session is not listed. Its first message starts the task, under a name that is drawn *here*: what the cloud tells
-//!   of the task is this session's, even before `start` has answered, so there is never a second row. A cloud that draws
-//!   names itself needs [`Announcer::replaced`].
+//! - It offers its repositories by a browse action, so that a new session can be begun in one.
+//! - A new session is not listed. Its first message lists it and starts the task, which the cloud gives a name of its own: the
+//!   session of that name takes the new one's place ([`Announcer::replaced`]). The task carries what it is called here, so it
+//!   is known even where the cloud's list tells of it before `start` has answered, and there is never a second row.
 //! - [`CloudProvider::run`] follows the cloud's list and tells what differs.
 //!
-//! Whatever a cloud cannot do is left out: the trait refuses it with the provider's label. `tests/plug_in.rs` registers the
-//! provider while a management runs, sends, watches the task end, and takes the provider out again.
+//! Whatever a cloud cannot do is left out: the trait refuses it with the provider's label.
+//!
+//! `examples/serve.rs` is a host with the cloud in it: it is registered with the layer of all sessions (`grove_layer::Layer::registry`).
+//! Over the wire, `tests/running.rs` does the same while clients are connected; `tests/plug_in.rs` does without a host.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +29,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use grove_core::Timestamp;
 use grove_sessions::provider::{
-    Announcer, Environment, ProviderError, ProviderEvent, SendOptions, SessionType, SessionsChange, SessionsProvider,
+    Announcer, BrowseAction, BrowseOffer, BrowseRequest, Browsed, Environment, ProviderError, ProviderEvent,
+    SendOptions, SessionType, SessionsChange, SessionsProvider,
 };
 use grove_sessions::session::{
     ChatState, GitHubInfo, SessionCapabilities, SessionState, SessionStatus, Workspace, first_title,
@@ -38,6 +42,8 @@ use crate::cloud::{Cloud, Progress, Task, Tasks};
 
 /// How many new sessions may wait for their first message.
 const MAX_DRAFTS: usize = 100;
+/// The browse action.
+const REPOSITORIES: &str = "repositories";
 
 /// The tasks of an account in the cloud, as sessions.
 #[derive(Debug)]
@@ -53,7 +59,29 @@ pub struct CloudProvider {
 struct Table {
     /// By the name of the task, which is the local part of the session's id.
     rows: HashMap<String, SessionSource>,
+    /// New sessions, by names that are drawn here. They are not listed.
     drafts: HashMap<String, SessionSource>,
+    /// Those whose first message is on its way, and what each was before. They are listed.
+    sending: HashMap<String, (SessionSource, SessionState)>,
+}
+
+/// A first message on its way. Where nothing comes of it, for whatever reason, the session is a new one again: what was typed
+/// is not lost.
+struct Sending<'a> {
+    provider: &'a CloudProvider,
+    draft: &'a str,
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        let mut table = self.provider.table();
+        // It is not there any more where the cloud's took its place.
+        let Some((draft, before)) = table.sending.remove(self.draft) else { return };
+        draft.update(|state| *state = before);
+        let session = draft.session();
+        table.drafts.insert(self.draft.to_owned(), draft);
+        self.provider.announcer.sessions(SessionsChange::removed([session]));
+    }
 }
 
 impl CloudProvider {
@@ -77,7 +105,8 @@ impl CloudProvider {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the list what the cloud has. A new session that was sent becomes a row; what somebody else began is new here.
+    /// Makes the list what the cloud has. One that was begun here takes the place of the new session; what somebody else began
+    /// is new here.
     fn take(&self, tasks: &Tasks) {
         let mut table = self.table();
         let mut change = SessionsChange::default();
@@ -90,13 +119,32 @@ impl CloudProvider {
                 }
                 continue;
             }
-            let sent = table.drafts.remove(name).map_or_else(|| self.source(name, &task.repository), Ok);
-            let Ok(row) = sent else { continue };
+            let Ok(row) = self.source(name, &task.repository) else { continue };
             row.update(|state| put(state, task));
-            change.added.push(row.session());
+            let session = row.session();
             table.rows.insert(name.clone(), row);
+            match task.reference.as_ref().and_then(|draft| table.sending.remove(draft)) {
+                Some((draft, _)) => self.announcer.replaced(draft.session(), session),
+                None => change.added.push(session),
+            }
         }
         self.announcer.sessions(change);
+    }
+
+    /// Lists a new session whose first message goes out now. Gives the task that is to be started for it.
+    fn begin_sending<'a>(&'a self, id: &'a SessionId, prompt: String) -> Result<(Task, Sending<'a>), ProviderError> {
+        let mut table = self.table();
+        let session = table.drafts.get(id.local()).map(SessionSource::session);
+        let session = session.ok_or_else(|| self.unsupported("begin further chats"))?;
+        let repository = session.github_info().map(|info| (info.owner.to_string(), info.repo.to_string()));
+        let found = repository.zip(table.drafts.remove_entry(id.local()));
+        let (repository, (name, draft)) = found.ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
+        let before = SessionState::clone(&session.state());
+        let task = Task { repository, prompt, reference: Some(name.clone()), progress: Progress::Queued };
+        draft.update(|state| put(state, &task));
+        table.sending.insert(name, (draft, before));
+        self.announcer.sessions(SessionsChange::added([session]));
+        Ok((task, Sending { provider: self, draft: id.local() }))
     }
 
     /// A session in which nothing was said.
@@ -176,7 +224,31 @@ impl SessionsProvider for CloudProvider {
     }
 
     fn sessions(&self) -> Vec<Session> {
-        self.table().rows.values().map(SessionSource::session).collect()
+        let table = self.table();
+        let sending = table.sending.values().map(|(draft, _)| draft);
+        table.rows.values().chain(sending).map(SessionSource::session).collect()
+    }
+
+    fn browse_actions(&self) -> Vec<BrowseAction> {
+        let (label, icon) = ("Repositories".into(), "repo".into());
+        vec![BrowseAction { id: REPOSITORIES.into(), label, icon, provider_id: self.id.clone() }]
+    }
+
+    async fn browse(&self, request: &BrowseRequest) -> Result<Browsed, ProviderError> {
+        if request.action.as_str() != REPOSITORIES {
+            return Ok(Browsed::Nothing);
+        }
+        if let Some(chosen) = &request.chosen {
+            return Ok(self.resolve_workspace(chosen).await?.map_or(Browsed::Nothing, Browsed::Chosen));
+        }
+        let typed = request.query.as_deref().unwrap_or_default();
+        let offer = |(owner, name): &(String, String)| BrowseOffer {
+            uri: format!("https://github.com/{owner}/{name}").into(),
+            label: format!("{owner}/{name}").into(),
+            description: None,
+        };
+        let offers = self.cloud.repositories().iter().map(offer).filter(|offer| offer.label.contains(typed));
+        Ok(Browsed::Offered(offers.collect()))
     }
 
     async fn resolve_workspace(&self, uri: &Uri) -> Result<Option<Workspace>, ProviderError> {
@@ -190,13 +262,13 @@ impl SessionsProvider for CloudProvider {
         let Some((owner, name)) = repository.filter(|(owner, name)| self.cloud.has(owner, name)) else {
             return Err(ProviderError::Refused("the cloud does not have that repository: connect it there".to_owned()));
         };
-        let task = format!("task-{}-{}", now().0, self.drawn.fetch_add(1, Ordering::Relaxed));
-        let draft = self.source(&task, &(owner.to_owned(), name.to_owned()))?;
+        let drawn = format!("new-{}-{}", now().0, self.drawn.fetch_add(1, Ordering::Relaxed));
+        let draft = self.source(&drawn, &(owner.to_owned(), name.to_owned()))?;
         let (session, mut table) = (draft.session(), self.table());
-        if table.drafts.len() >= MAX_DRAFTS {
+        if table.drafts.len() + table.sending.len() >= MAX_DRAFTS {
             return Err(ProviderError::Refused(format!("{MAX_DRAFTS} new sessions wait: drop some of them")));
         }
-        table.drafts.insert(task, draft);
+        table.drafts.insert(drawn, draft);
         Ok(session)
     }
 
@@ -212,15 +284,12 @@ impl SessionsProvider for CloudProvider {
     }
 
     async fn send_and_create_chat(&self, id: &SessionId, options: SendOptions) -> Result<Session, ProviderError> {
-        let draft = self.table().drafts.get(id.local()).map(SessionSource::session);
-        let draft = draft.ok_or_else(|| self.unsupported("begin further chats"))?;
-        let info = draft.github_info().ok_or_else(|| ProviderError::UnknownSession(id.clone()))?;
-        let repository = (info.owner.to_string(), info.repo.to_string());
-        let task = Task { repository, prompt: options.query, progress: Progress::Queued };
-        // Where the cloud refuses, it stays a new session: what was typed is not lost.
+        let (task, sending) = self.begin_sending(id, options.query)?;
         let refused = |error: cloud::Full| ProviderError::Refused(error.to_string());
-        self.cloud.start(id.local(), task).await.map_err(refused)?;
+        let name = self.cloud.start(task).await.map_err(refused)?;
         self.take(&self.cloud.tasks().borrow());
-        Ok(draft)
+        drop(sending);
+        let sent = self.table().rows.get(&name).map(SessionSource::session);
+        sent.ok_or_else(|| ProviderError::UnknownSession(id.clone()))
     }
 }

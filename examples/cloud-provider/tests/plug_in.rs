@@ -14,7 +14,12 @@ use grove_sessions::session::SessionStatus;
 use grove_sessions::{InMemory, Management, Notice, Registry, Uri};
 
 fn task(prompt: &str) -> Task {
-    Task { repository: ("acme".into(), "site".into()), prompt: prompt.into(), progress: Progress::Queued }
+    Task {
+        repository: ("acme".into(), "site".into()),
+        prompt: prompt.into(),
+        reference: None,
+        progress: Progress::Queued,
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -27,7 +32,7 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
 
     let cloud = Cloud::new(&[("acme", "site")]);
     // Somebody else started this one, on the cloud's own page.
-    cloud.start("theirs", task("Their task")).await.unwrap();
+    cloud.start(task("Their task")).await.unwrap();
     let provider = Arc::new(CloudProvider::new(cloud.clone()).unwrap());
     let registration = registry.register(provider.clone()).unwrap();
     let following = tokio::spawn(provider.run());
@@ -45,6 +50,7 @@ async fn a_cloud_is_plugged_in_used_and_taken_out_while_a_management_runs() {
     let sent = management.send_and_create_chat(draft.id(), SendOptions::new("Fix the build"), &NobodyToAsk).await;
     let session = sent.unwrap();
     assert_eq!((session.status(), session.loading()), (SessionStatus::InProgress, true));
+    assert_ne!(session.id(), draft.id(), "the cloud's took its place");
     let context = management.view().context.clone();
     assert!(!context.is_active_session_background_provider, "a cloud is no host");
 
@@ -77,12 +83,13 @@ async fn a_task_that_the_cloud_refuses_leaves_the_new_session_as_it_was() {
     let (management, _driver) = Management::new(registry.clone(), Arc::new(InMemory::default())).unwrap();
     let provider = Arc::new(CloudProvider::new(cloud.clone()).unwrap());
     let _registration = registry.register(provider).unwrap();
-    for number in 0..1_000 {
-        cloud.start(&number.to_string(), task("x")).await.unwrap();
+    for _ in 0..1_000 {
+        cloud.start(task("x")).await.unwrap();
     }
     let repository = Uri::from("https://github.com/acme/site");
     let draft = management.create_new_session_in(&repository, NewSession::default()).await.unwrap();
     let refused = management.send_and_create_chat(draft.id(), SendOptions::new("x"), &NobodyToAsk).await.unwrap_err();
     assert!(refused.to_string().contains("delete some of them"), "{refused}");
     assert_eq!(management.new_session().as_ref().map(|new| new.was_sent()), Some(false));
+    assert!(management.sessions().is_empty(), "and it is not listed");
 }

@@ -2,6 +2,7 @@
 
 use grove_client::Client;
 use grove_host::{Clock, SystemClock};
+use grove_layer::{HostList, ListState};
 use grove_wire::ahp::{SessionSummary, status, time};
 use grove_wire::v1;
 use grove_wire::x_grove::Method;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Failure, errand, history, say};
 use crate::cli::{Common, LsArgs, Protocol};
 use crate::connect::{Reach, id_of};
-use crate::hosts::{self, HostList, ListState};
+use crate::hosts;
 use crate::show::style::{bold, dim, green, red, yellow};
 use crate::show::table::{age, cut, lines, short};
 use crate::talk::tree::AnyClient;
@@ -50,11 +51,11 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         for HostList { host, sessions, state } in &far {
             let is_cached = matches!(state, ListState::Away { .. });
             if let ListState::Away { why, seen_at } = state {
-                away.push(Away { host: host.name.clone(), error: cut(why, WHY), seen_at: *seen_at });
+                away.push(Away { host: host.clone(), error: cut(why, WHY), seen_at: seen_at.map(|at| at.0) });
             }
             let wanted = sessions.iter().filter(|session| is_listed(session, args, Reached::Far));
             for session in wanted {
-                listed.sessions.push(Row { is_cached, ..row(session, &host.name, args)? });
+                listed.sessions.push(Row { is_cached, ..row(session, host, args)? });
             }
         }
         if !reach.is_narrowed() {

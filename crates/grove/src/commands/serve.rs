@@ -12,6 +12,7 @@ use grove_fs::temp_files::Fate;
 use grove_host::copilot::{self, EndpointConfig, QuickListener};
 use grove_host::server::Serving;
 use grove_host::{Compaction, Config, Env, FileJournal, Folders, FrameLog, Host, Limits, Register, Stopped, recover};
+use grove_layer::{FoundHistory, Layer, Sources};
 use grove_work::Roots;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,10 +23,11 @@ use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
 use crate::history::{ForeignStores, keep_up};
 use crate::hooks;
+use crate::hosts::HostsFile;
 use crate::listening::Listening;
 use crate::open_files;
 use crate::page::page;
-use crate::sessions::{FoundHistory, Layer, Sources};
+use crate::remembered::FileMemory;
 use crate::settings::{Settings, Source};
 use crate::stores;
 use crate::trust::TrustedFolders;
@@ -84,7 +86,13 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let history = show_history(&host, &folder, settings);
     let this_host = grove_client::Endpoint::tcp(&format!("ws://{address}/ws"), Some(token.reveal()));
     let this_host = this_host.context("the host cannot reach itself")?;
-    let sources = Sources { this_host, data_dir: folder.path().to_owned(), history, trust };
+    let sources = Sources {
+        this_host,
+        hosts: Arc::new(HostsFile::of(folder.path())),
+        history,
+        memory: Arc::new(FileMemory::open(folder.path(), trust.clone())),
+        trust: Some(trust),
+    };
     host.set_sessions_layer(Arc::new(Layer::new(sources)));
     let serving = listening.serve(host.clone(), &token, page())?;
     let copilot = match settings.copilot_listen.value {

@@ -12,11 +12,11 @@ use grove_history::catalog::{Catalog, CatalogError, Cursor, Filter, Keep, Progre
 use grove_history::{Environment, Platform, Root, locations};
 use grove_host::history::{self, History, Look, OpenError, Opened, Query, Row, Unavailable};
 use grove_host::{Clock, SystemClock};
+use grove_layer::FoundHistory;
 use grove_wire::x_grove::history::{ScanReport, ScanResult};
 use tokio::sync::{Semaphore, watch};
 
 use super::{ConfiguredHistory, opened, shown};
-use crate::sessions::FoundHistory;
 use crate::settings::{Settings, environment};
 
 /// The catalog, in the data folder.

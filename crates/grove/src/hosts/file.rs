@@ -16,7 +16,7 @@ use crate::data_folder;
 
 /// Of a file as it was last looked at: whether it is another one now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(super) struct Mark {
     /// It is written anew and put in the place of the old one.
     inode: u64,
     size: u64,
@@ -41,7 +41,7 @@ struct Kept {
 type All = BTreeMap<String, toml::Value>;
 
 /// What the file looks like from outside; `None` where there is none.
-pub(crate) fn mark(data_dir: &Path) -> Option<Mark> {
+pub(super) fn mark(data_dir: &Path) -> Option<Mark> {
     let found = fs::metadata(path(data_dir)).ok()?;
     Some(Mark { inode: found.ino(), size: found.size(), modified: (found.mtime(), found.mtime_nsec()) })
 }

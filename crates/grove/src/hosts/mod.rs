@@ -1,11 +1,12 @@
 //! Other hosts that are known by name: where they are, and what lets a client in.
 //!
 //! [`all_hosts`] is the way to them: each gives an endpoint for `client`. They are kept in `hosts.toml` in the data
-//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one, [`lists()`] what
-//! sessions all of them have, or had when they were last seen ([`seen`]). [`whereabouts`] names the one that a session went to.
+//! folder ([`mod@file`]), which holds tokens and is therefore its owner's alone. [`look()`] says how it stands with one. [`known`] is
+//! how the layer of all sessions knows them, with what each had when it was last seen ([`seen`]); [`lists()`] asks all of them
+//! through it. [`whereabouts`] names the one that a session went to.
 
 mod file;
-mod lists;
+mod known;
 mod look;
 mod seen;
 mod whereabouts;
@@ -14,10 +15,9 @@ use std::path::{Path, PathBuf};
 
 use grove_client::{Access, AddressError, Endpoint, EndpointError, FingerprintError, HostAddress};
 
-pub(crate) use file::{Mark, add, mark, remove};
-pub(crate) use lists::{HostList, ListState, lists};
+pub(crate) use file::{add, remove};
+pub(crate) use known::{HostsFile, lists};
 pub(crate) use look::{Looked, look};
-pub(crate) use seen::SeenFile;
 pub(crate) use whereabouts::{Destination, own_address};
 
 /// The variable that names the program to run as `ssh`.
@@ -37,8 +37,13 @@ pub(crate) struct KnownHost {
 
 impl KnownHost {
     pub(crate) fn endpoint(&self) -> Result<Endpoint, EndpointError> {
+        Endpoint::new(&self.address, &self.access())
+    }
+
+    /// What lets a client in, with the program that runs as `ssh`.
+    fn access(&self) -> Access {
         let ssh = self.access.ssh.clone().or_else(|| std::env::var_os(SSH).filter(|ssh| !ssh.is_empty()));
-        Endpoint::new(&self.address, &Access { ssh, ..self.access.clone() })
+        Access { ssh, ..self.access.clone() }
     }
 }
 

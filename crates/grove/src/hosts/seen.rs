@@ -26,7 +26,7 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// Where the list of one host lies. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct SeenFile(Arc<Inner>);
+pub(super) struct SeenFile(Arc<Inner>);
 
 struct Inner {
     data_dir: PathBuf,
@@ -58,23 +58,13 @@ struct When {
 }
 
 impl SeenFile {
-    pub(crate) fn of(data_dir: &Path, host: &KnownHost) -> Self {
+    pub(super) fn of(data_dir: &Path, host: &KnownHost) -> Self {
         Self(Arc::new(Inner {
             data_dir: data_dir.to_owned(),
             name: host.name.clone(),
             address: host.address.to_string(),
             behind: Mutex::default(),
         }))
-    }
-
-    /// What was last kept.
-    pub(super) fn read(&self) -> Option<SeenList> {
-        self.0.read()
-    }
-
-    /// Keeps a list, unless there is a newer one. It has been written when this returns.
-    pub(super) fn write(&self, list: SeenList) {
-        self.0.write(list);
     }
 }
 
@@ -99,9 +89,21 @@ impl KeepSeen for SeenFile {
             Err(_) => inner.write_all(),
         }
     }
+
+    fn settle(&self) {
+        self.0.settle();
+    }
 }
 
 impl Inner {
+    /// What is kept and not written yet is written here: whoever was to do it may not come to it any more.
+    fn settle(&self) {
+        let newest = self.behind().newest.clone();
+        if let Some(list) = newest {
+            self.write(SeenList::clone(&list));
+        }
+    }
+
     fn behind(&self) -> MutexGuard<'_, Behind> {
         // Nothing under the lock leaves it half changed.
         self.behind.lock().unwrap_or_else(PoisonError::into_inner)
@@ -213,6 +215,16 @@ mod tests {
         }
     }
 
+    impl SeenFile {
+        fn read(&self) -> Option<SeenList> {
+            self.0.read()
+        }
+
+        fn write(&self, list: SeenList) {
+            self.0.write(list);
+        }
+    }
+
     fn list(at: u64, sessions: &[SessionSummary]) -> SeenList {
         SeenList::new(Timestamp(at), sessions)
     }
@@ -290,6 +302,17 @@ mod tests {
         lab.write(list(2, &sessions));
         let read = lab.read().unwrap();
         assert_eq!((read.sessions.len(), read.is_whole, &*read.sessions[0].resource), (2, false, "scripted:/8"));
+    }
+
+    #[test]
+    fn what_was_kept_is_written_once_it_is_settled_whoever_was_to_write_it() {
+        let data = tempfile::tempdir().unwrap();
+        let lab = known(data.path(), "lab", "ssh://lab");
+        // As it is where the runtime ends before the one who writes begins.
+        *lab.0.behind() = Behind { newest: Some(Arc::new(list(3, &[session(1, "one")]))), is_writing: true };
+        assert_eq!(lab.read(), None);
+        lab.settle();
+        assert_eq!(lab.read().map(|list| list.at), Some(Timestamp(3)));
     }
 
     #[tokio::test]

@@ -49,6 +49,9 @@ pub trait KeepSeen: Send + Sync + fmt::Debug {
 
     /// Keeps a list in place of an older one. It answers at once: one on a disk writes behind.
     fn keep(&self, list: SeenList);
+
+    /// Returns when what was kept has been written, for who ends soon. It may wait for a disk.
+    fn settle(&self) {}
 }
 
 /// Keeps a list for as long as it lives.

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_client::dialect::ahp::State;
-use grove_client::{Ahp, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
+use grove_client::{Ahp, Backoff, Client, ConnectError, Endpoint, OpenError, Options, RequestError, Sessions, Status};
 use grove_wire::ahp::{AgentInfo, ROOT, error_code, version};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::HostOptions;
 use super::follow::{follow, knows_manifests, manifest};
 use super::state::FolderFacts;
 use super::table::Shared;
 use super::waits::Waits;
+use super::{Depth, HostOptions};
 use crate::provider::Availability;
 
 /// How many sessions that run are listened to: those that changed last. Of further ones only the list tells.
@@ -99,13 +99,16 @@ async fn keep_connected(shared: &Arc<Shared>, endpoint: &Endpoint, options: &Hos
                 retry
             }
             Err(error) => {
-                let (availability, retry) = explain(&error);
+                let (availability, retry) = explain(&error, &options.reconnect);
                 tracing::debug!(host = %shared.host.id, %error, "a host is not connected");
                 shared.away(availability);
                 take_newer(shared).await;
                 retry
             }
         };
+        if !is_tried_again(&options.reconnect) {
+            return std::future::pending().await;
+        }
         match retry {
             Retry::Soon => sleep(waits.next()).await,
             Retry::Late => sleep(waits.longest()).await,
@@ -136,6 +139,11 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
     let mut tasks = JoinSet::new();
     let mut relisting: Option<Running<Result<(), RequestError>>> = None;
     let mut learning: Option<Running<()>> = None;
+    let learn = |learning: &mut Option<Running<()>>| {
+        if options.depth == Depth::Details {
+            learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
+        }
+    };
     let mut was_connected = false;
     // Only a list of this connection tells what is gone.
     let mut is_whole = false;
@@ -149,7 +157,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                 // What could not be listened to may be now.
                 followed.retain(|_, stop| !stop.is_closed());
                 root.read(|state| shared.connected(client, agents(state)));
-                relisting = Some(Box::pin(relist(client.sessions(), fetched, Waits::new(&options.reconnect))));
+                relisting = Some(Box::pin(relist(client.sessions(), fetched, options.reconnect)));
             }
             Status::Connected => {}
             Status::Reconnecting { why, .. } if is_login_refused(&why) => {
@@ -165,7 +173,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
         }
         if was_connected {
             root.read(|state| shared.set_agents(agents(state)));
-            let wanted = wanted(shared, &opened.borrow_and_update());
+            let wanted = wanted(shared, &opened.borrow_and_update(), options.depth);
             followed.retain(|on_host, _| wanted.contains(on_host));
             shared.settle_others(&wanted);
             for on_host in wanted {
@@ -182,11 +190,16 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             _ = opened.changed() => {}
             _ = sessions.changed() => {
                 sessions.read(|list| shared.take_list(list, is_whole));
-                learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
+                learn(&mut learning);
                 keep_at.get_or_insert_with(|| Instant::now() + KEEP_PAUSE);
             }
             listed = done(&mut relisting) => {
                 relisting = None;
+                if let Err(error) = &listed
+                    && !is_tried_again(&options.reconnect)
+                {
+                    return Ended { reason: error.to_string(), retry: Retry::Soon };
+                }
                 if listed.is_ok() {
                     is_whole = true;
                     fetched = sessions.read(|list| {
@@ -196,7 +209,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
                     shared.is_seen();
                     shared.listed.send_replace(true);
                     keep_at.get_or_insert_with(Instant::now);
-                    learning.get_or_insert_with(|| Box::pin(learn_folders(shared.clone(), client.clone())));
+                    learn(&mut learning);
                 }
             }
             () = done(&mut learning) => learning = None,
@@ -214,15 +227,19 @@ fn agents(state: &State) -> &[AgentInfo] {
 }
 
 /// The sessions that are listened to: those that somebody has opened, and the newest that run.
-fn wanted(shared: &Shared, opened: &HashMap<String, usize>) -> Vec<String> {
+fn wanted(shared: &Shared, opened: &HashMap<String, usize>, depth: Depth) -> Vec<String> {
     let mut wanted: Vec<String> = opened.keys().cloned().collect();
+    if depth == Depth::ListAlone {
+        return wanted;
+    }
     wanted.extend(shared.running(MAX_FOLLOWED).into_iter().filter(|on_host| !opened.contains_key(on_host)));
     wanted
 }
 
 /// Waits for a list that was fetched after `before` others. The client fetches one by itself; where that fails it is asked
 /// again.
-async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Result<(), RequestError> {
+async fn relist(sessions: Sessions<Ahp>, before: u64, reconnect: Backoff) -> Result<(), RequestError> {
+    let mut waits = Waits::new(&reconnect);
     loop {
         if sessions.read(|list| list.fetched()) > before {
             return Ok(());
@@ -230,6 +247,7 @@ async fn relist(sessions: Sessions<Ahp>, before: u64, mut waits: Waits) -> Resul
         match sessions.refresh().await {
             Ok(()) => return Ok(()),
             Err(error @ RequestError::NotConnected(_)) => return Err(error),
+            Err(error) if !is_tried_again(&reconnect) => return Err(error),
             Err(error) => {
                 tracing::debug!(%error, "a host did not list its sessions; it is asked again");
                 sleep(waits.next()).await;
@@ -256,8 +274,13 @@ async fn learn_folders(shared: Arc<Shared>, client: Client<Ahp>) {
     }
 }
 
+/// Whether what did not work is tried again.
+fn is_tried_again(reconnect: &Backoff) -> bool {
+    reconnect.attempts != Some(0)
+}
+
 /// What is said of a host that could not be connected, and when to try again.
-fn explain(error: &ConnectError) -> (Availability, Retry) {
+fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
     match error {
         ConnectError::Refused(refused) if refused.code == error_code::UNSUPPORTED_PROTOCOL_VERSION => {
             let theirs = refused.data.as_ref().and_then(|data| data.get("supportedVersions")).map(ToString::to_string);
@@ -289,7 +312,8 @@ fn explain(error: &ConnectError) -> (Availability, Retry) {
         }
         ConnectError::Refused(_) => (Availability::Away { reason: error.to_string().into() }, Retry::Late),
         ConnectError::Open(_) | ConnectError::Ended(_) => {
-            (Availability::Away { reason: format!("{error}; it is tried again by itself").into() }, Retry::Soon)
+            let again = if is_tried_again(reconnect) { "; it is tried again by itself" } else { "" };
+            (Availability::Away { reason: format!("{error}{again}").into() }, Retry::Soon)
         }
     }
 }

@@ -40,6 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grove_client::{Backoff, Endpoint, Limits};
+use grove_wire::ahp::SessionSummary;
 use tokio::sync::watch;
 
 pub use self::cache::{KeepSeen, MAX_KEPT_ROWS, SeenInMemory, SeenList};
@@ -48,15 +49,28 @@ pub use self::identity::{HostIdentity, THIS_HOST};
 use self::table::Shared;
 use crate::ids::SessionId;
 
+/// How much of a host is listened to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// Its list, sessions that run or are open, and which repositories folders belong to.
+    #[default]
+    Details,
+    /// Its list and nothing else: for somebody who looks once.
+    ListAlone,
+}
+
 /// How a provider of a host is to be.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
     /// The limits of its connection.
     pub limits: Limits,
-    /// When a lost connection is tried again, and a list that did not come.
+    /// When a lost connection is tried again, and a list that did not come. Where no attempt is wanted ([`Backoff::never`]), a host
+    /// that is away stays so until it is [reached](HostProvider::reach) in another way.
     pub reconnect: Backoff,
     /// How long a new session may take to be ready for its first message. Then it is not sent.
     pub commit: Duration,
+    /// How much of the host is listened to.
+    pub depth: Depth,
     /// Where what the host has is kept for when it is away. It is this host's alone.
     pub kept: Arc<dyn KeepSeen>,
 }
@@ -67,6 +81,7 @@ impl Default for HostOptions {
             limits: Limits::default(),
             reconnect: Backoff::default(),
             commit: Duration::from_secs(120),
+            depth: Depth::Details,
             kept: Arc::new(SeenInMemory::default()),
         }
     }
@@ -111,6 +126,13 @@ impl HostProvider {
     pub async fn listed(&self) {
         // The sender lives as long as the provider.
         self.shared.listed.subscribe().wait_for(|listed| *listed).await.ok();
+    }
+
+    /// The sessions as the host lists them. Where it cannot be asked, those that were kept of it, for which a file may have to be
+    /// read.
+    pub fn summaries(&self) -> Vec<SessionSummary> {
+        let kept = || self.shared.kept.newer(None).map(|list| list.sessions);
+        self.shared.summaries().or_else(kept).unwrap_or_default()
     }
 
     /// Listens to a session's channels for as long as what is given is held. `None`: it is none of this host's.

@@ -439,6 +439,12 @@ impl Shared {
         (table.is_current, table.seen_at) = (true, Some(now()));
     }
 
+    /// The rows as the host listed them, where they are what it has.
+    pub(super) fn summaries(&self) -> Option<Vec<SessionSummary>> {
+        let table = self.table();
+        table.is_current.then(|| table.rows.values().filter_map(|row| row.summary.clone()).collect())
+    }
+
     /// When they last were.
     pub(super) fn seen_at(&self) -> Option<Timestamp> {
         self.table().seen_at

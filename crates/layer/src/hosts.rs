@@ -1,7 +1,6 @@
 //! The providers of hosts: this one, and those that are known by name.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use grove_sessions::providers::hosts::{HostIdentity, HostOptions, HostProvider, 
 use grove_sessions::{Registration, Registry, SessionId};
 
 use super::Sources;
-use crate::hosts::{KnownHost, Mark, SeenFile, known_hosts, mark};
+use crate::error::LayerError;
+use crate::known::{AllHosts, KnownHosts, OtherHost, Unread};
 
 /// How often it is looked whether other hosts are known than before.
 const LOOK: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) struct Hosts {
     registry: Registry,
     this_host: Endpoint,
-    data_dir: PathBuf,
+    known: Arc<dyn KnownHosts>,
     listed: Mutex<Listed>,
 }
 
@@ -27,13 +27,15 @@ pub(super) struct Hosts {
 struct Listed {
     by_id: HashMap<String, OneHost>,
     /// The list of names as it was when it was read.
-    mark: Option<Mark>,
+    mark: Option<String>,
+    /// Nothing is listed any more.
+    is_over: bool,
 }
 
 struct OneHost {
     provider: Arc<HostProvider>,
     /// What was known of it; this host has no name.
-    known: Option<KnownHost>,
+    known: Option<OtherHost>,
     /// Dropping it takes the provider out, which ends what runs for it.
     _registration: Registration,
 }
@@ -42,13 +44,13 @@ struct OneHost {
 struct Wanted {
     identity: HostIdentity,
     endpoint: Endpoint,
-    known: Option<KnownHost>,
+    known: Option<OtherHost>,
 }
 
 impl Hosts {
     pub(super) fn new(registry: Registry, sources: &Sources) -> Self {
-        let (this_host, data_dir) = (sources.this_host.clone(), sources.data_dir.clone());
-        Self { registry, this_host, data_dir, listed: Mutex::default() }
+        let (this_host, known) = (sources.this_host.clone(), sources.hosts.clone());
+        Self { registry, this_host, known, listed: Mutex::default() }
     }
 
     /// Looks every now and then whether hosts came, went or changed, for as long as it is not dropped.
@@ -58,13 +60,13 @@ impl Hosts {
         loop {
             looks.tick().await;
             if let Err(error) = self.look() {
-                tracing::warn!("hosts that came are not listed: {error:#}");
+                tracing::warn!("hosts that came are not listed: {error}");
             }
         }
     }
 
     /// Somebody comes: the hosts that are known now are listed, and those are tried again that did not let us in.
-    pub(super) fn keep_up(&self) -> anyhow::Result<()> {
+    pub(super) fn keep_up(&self) -> Result<(), LayerError> {
         self.look()?;
         self.listed().by_id.values().for_each(|host| host.provider.try_again());
         Ok(())
@@ -72,10 +74,13 @@ impl Hosts {
 
     /// Lists the hosts that are known now: those that came meanwhile, and not those that went. One that is reached in another
     /// way than before is reached so. Where nothing has changed, nothing but the file's mark is looked at.
-    fn look(&self) -> anyhow::Result<()> {
+    fn look(&self) -> Result<(), LayerError> {
         let mut listed = self.listed();
+        if listed.is_over {
+            return Ok(());
+        }
         // Before it is read: what is written meanwhile is seen the next time.
-        let mark = mark(&self.data_dir);
+        let mark = self.known.mark();
         if listed.by_id.contains_key(THIS_HOST) && listed.mark == mark {
             return Ok(());
         }
@@ -84,14 +89,14 @@ impl Hosts {
         // Somebody may be in the middle of writing by hand. What cannot be used leaves what is listed as it is: of the whole
         // file, or of one host.
         let mut unusable: Option<HashSet<String>> = None;
-        match known_hosts(&self.data_dir) {
-            Ok(known) => {
-                let broken = known.unusable.into_iter().map(|host| {
+        match self.known.all() {
+            Ok(AllHosts { hosts, unusable: unused }) => {
+                let broken = unused.into_iter().map(|host| {
                     tracing::warn!(host = host.name, "it is listed as it was, if at all: {}", host.error);
                     host.name
                 });
                 let mut broken: HashSet<String> = broken.collect();
-                for host in known.hosts {
+                for host in hosts {
                     let name = host.name.clone();
                     match other_host(host) {
                         Some(host) => wanted.push(host),
@@ -110,13 +115,18 @@ impl Hosts {
             listed.by_id.retain(|id, host| ids.contains(id) || is_unusable(host));
         }
         for wanted in wanted {
-            self.list(&mut listed, wanted)?;
+            let (id, is_other) = (wanted.identity.id().to_string(), wanted.known.is_some());
+            match self.list(&mut listed, wanted) {
+                // Somebody has taken its id: the others are there all the same.
+                Err(error) if is_other => tracing::warn!(host = id, "its sessions are not listed: {error}"),
+                done => done?,
+            }
         }
         listed.mark = mark;
         Ok(())
     }
 
-    fn list(&self, listed: &mut Listed, wanted: Wanted) -> anyhow::Result<()> {
+    fn list(&self, listed: &mut Listed, wanted: Wanted) -> Result<(), LayerError> {
         let Wanted { identity, endpoint, known } = wanted;
         let id = identity.id().to_string();
         match listed.by_id.get_mut(&id) {
@@ -132,7 +142,7 @@ impl Hosts {
         }
         let mut options = HostOptions::default();
         if let Some(known) = &known {
-            options.kept = Arc::new(SeenFile::of(&self.data_dir, known));
+            options.kept = self.known.kept(known);
         }
         let (provider, driver) = HostProvider::new(identity, endpoint, options);
         let provider = Arc::new(provider);
@@ -140,6 +150,13 @@ impl Hosts {
         tokio::spawn(driver.run());
         listed.by_id.insert(id, OneHost { provider, known, _registration: registration });
         Ok(())
+    }
+
+    /// Takes all of them out, for good.
+    pub(super) fn retire(&self) {
+        let mut listed = self.listed();
+        listed.is_over = true;
+        listed.by_id.clear();
     }
 
     pub(super) fn this_host(&self) -> Option<Arc<HostProvider>> {
@@ -158,14 +175,14 @@ impl Hosts {
 }
 
 /// A host that is known by name. What is wrong with one costs only that.
-fn other_host(host: KnownHost) -> Option<Wanted> {
-    let reach = || -> anyhow::Result<(HostIdentity, Endpoint)> {
+fn other_host(host: OtherHost) -> Option<Wanted> {
+    let reach = || -> Result<(HostIdentity, Endpoint), Unread> {
         Ok((HostIdentity::other_host(&host.address.to_string(), host.name.as_str())?, host.endpoint()?))
     };
     match reach() {
         Ok((identity, endpoint)) => Some(Wanted { identity, endpoint, known: Some(host) }),
         Err(error) => {
-            tracing::warn!(host = %host.name, "its sessions are not listed: {error:#}");
+            tracing::warn!(host = %host.name, "its sessions are not listed: {error}");
             None
         }
     }
@@ -173,10 +190,11 @@ fn other_host(host: KnownHost) -> Option<Wanted> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use grove_client::Access;
+    use grove_sessions::providers::hosts::{KeepSeen, SeenInMemory};
 
     use super::*;
-    use crate::data_folder;
+    use crate::known::UnusableHost;
 
     fn names(hosts: &Hosts) -> Vec<String> {
         let listed = hosts.listed();
@@ -192,35 +210,78 @@ mod tests {
         listed.by_id.values().find(is_it).unwrap().provider.clone()
     }
 
-    fn write(data_dir: &Path, text: &str) {
-        data_folder::write_private(&data_dir.join("hosts.toml"), text).unwrap();
+    /// Whatever is written here is known.
+    #[derive(Debug, Default)]
+    struct Written {
+        times: u64,
+        hosts: Vec<(&'static str, &'static str)>,
+        unusable: Vec<&'static str>,
+        is_damaged: bool,
     }
+
+    #[derive(Debug, Default)]
+    struct Book(Mutex<Written>);
+
+    impl Book {
+        fn write(&self, written: Written) {
+            let mut book = self.0.lock().unwrap();
+            *book = Written { times: book.times + 1, ..written };
+        }
+    }
+
+    impl KnownHosts for Book {
+        fn mark(&self) -> Option<String> {
+            Some(self.0.lock().unwrap().times.to_string())
+        }
+
+        fn all(&self) -> Result<AllHosts, Unread> {
+            let book = self.0.lock().unwrap();
+            if book.is_damaged {
+                return Err("it is damaged".into());
+            }
+            let host = |(name, address): &(&str, &str)| OtherHost {
+                name: (*name).to_owned(),
+                address: address.parse().unwrap(),
+                access: Access::default(),
+            };
+            let unusable = |name: &&str| UnusableHost { name: (*name).to_owned(), error: "no address".into() };
+            let (hosts, unusable) = (book.hosts.iter().map(host), book.unusable.iter().map(unusable));
+            Ok(AllHosts { hosts: hosts.collect(), unusable: unusable.collect() })
+        }
+
+        fn kept(&self, _host: &OtherHost) -> Arc<dyn KeepSeen> {
+            Arc::new(SeenInMemory::default())
+        }
+    }
+
+    // Nobody answers at these.
+    const A: (&str, &str) = ("a", "ws://127.0.0.1:1/");
+    const B: (&str, &str) = ("b", "ws://127.0.0.1:2/");
+    const C: (&str, &str) = ("c", "ws://127.0.0.1:4/");
 
     #[tokio::test]
     async fn what_cannot_be_used_leaves_what_runs_as_it_is_and_the_rest_is_kept_up_with() {
-        let data = tempfile::tempdir().unwrap();
-        // Nobody answers at these.
-        let at = |name: &str, port: u16| format!("[{name}]\naddress = 'ws://127.0.0.1:{port}/'\n");
-        write(data.path(), &[at("a", 1), at("b", 2)].concat());
+        let book = Arc::new(Book::default());
+        book.write(Written { hosts: vec![A, B], ..Written::default() });
         let hosts = Hosts {
             registry: Registry::new(),
             this_host: Endpoint::tcp("ws://127.0.0.1:3/", None).unwrap(),
-            data_dir: data.path().to_owned(),
+            known: book.clone(),
             listed: Mutex::default(),
         };
         hosts.keep_up().unwrap();
         assert_eq!(names(&hosts), ["a", "b"]);
         let (a, b) = (provider(&hosts, "a"), provider(&hosts, "b"));
 
-        write(data.path(), &[&at("a", 1), "[b]\naddress = 'nonsense'\n", &at("c", 4)].concat());
+        book.write(Written { hosts: vec![A, C], unusable: vec!["b"], ..Written::default() });
         hosts.keep_up().unwrap();
-        assert_eq!(names(&hosts), ["a", "b", "c"], "a row that cannot be used costs nobody else anything");
-        write(data.path(), "[a");
+        assert_eq!(names(&hosts), ["a", "b", "c"], "one that cannot be used costs nobody else anything");
+        book.write(Written { is_damaged: true, ..Written::default() });
         hosts.keep_up().unwrap();
-        assert_eq!(names(&hosts), ["a", "b", "c"], "nor does a file that cannot be read");
+        assert_eq!(names(&hosts), ["a", "b", "c"], "nor does a list that cannot be read");
         assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")) && Arc::ptr_eq(&b, &provider(&hosts, "b")));
 
-        write(data.path(), &at("a", 1));
+        book.write(Written { hosts: vec![A], ..Written::default() });
         hosts.keep_up().unwrap();
         assert_eq!(names(&hosts), ["a"], "what was taken out is gone");
         assert!(Arc::ptr_eq(&a, &provider(&hosts, "a")));

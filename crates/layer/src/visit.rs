@@ -9,15 +9,17 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::stream::BoxStream;
 use grove_core::{ClientId, Timestamp};
+use grove_host::FolderTrust;
 use grove_host::sessions::{Refusal, Visit};
 use grove_sessions::management::{AskTrust, ManagementError, NewSession, TrustQuestion};
 use grove_sessions::provider::{AttachedContext, BrowseRequest, Browsed, ReadState, SendOptions};
+use grove_sessions::providers::hosts::THIS_HOST;
 use grove_sessions::{Management, ProviderId, Session, SessionId, SessionTypeId, Trust, Uri};
 use grove_wire::x_grove::sessions as wire;
 use grove_wire::x_grove::sessions::{Call, Outcome};
+use grove_work::local_path;
 
 use super::refusal::{bad_id, refused, unfit};
-use super::remembered::FileMemory;
 use super::running::Running;
 use super::{Layer, groups, rows, telling};
 
@@ -28,12 +30,18 @@ pub(super) struct Visitor {
     client: ClientId,
     /// What its client looks at.
     management: Arc<Management>,
+    trust: Option<Arc<dyn FolderTrust>>,
 }
 
 impl Visitor {
-    pub(super) fn new(layer: Layer, running: Arc<Running>, client: ClientId) -> Self {
+    pub(super) fn new(
+        layer: Layer,
+        running: Arc<Running>,
+        client: ClientId,
+        trust: Option<Arc<dyn FolderTrust>>,
+    ) -> Self {
         let management = running.viewer(&client);
-        Self { layer, running, client, management }
+        Self { layer, running, client, management, trust }
     }
 
     async fn list(&self, params: wire::ListParams) -> Result<Outcome, Refusal> {
@@ -88,7 +96,7 @@ impl Visitor {
         let provider = provider_id(session.provider())?;
         let attached: Result<Vec<_>, Refusal> = params.attached_context.into_iter().map(attached).collect();
         let options = SendOptions { query: params.query, attached_context: attached? };
-        let ask = Listed(self.running.memory.clone());
+        let ask = Listed(self.trust.clone());
         let sent = match (to, params.chat) {
             (Where::NewChat, None) => self.management.send_and_create_chat(&session, options, &ask).await,
             (Where::NewChat, Some(_)) => return Err(unfit("a new chat has no name yet: leave `chat` out")),
@@ -253,13 +261,20 @@ enum Where {
 }
 
 /// Knows the answer where the folder is in the list of this host. Otherwise the client is told to ask.
-#[derive(Debug)]
-struct Listed(Arc<FileMemory>);
+struct Listed(Option<Arc<dyn FolderTrust>>);
 
 #[async_trait]
 impl AskTrust for Listed {
     async fn ask(&self, question: &TrustQuestion) -> Option<Trust> {
-        self.0.is_listed(&question.provider_id, &question.workspace.uri).then_some(Trust::Trusted)
+        let trust = self.0.as_ref().filter(|_| question.provider_id.as_str() == THIS_HOST)?;
+        let folder = local_path(question.workspace.uri.as_str()).ok()?;
+        trust.is_trusted(&folder).then_some(Trust::Trusted)
+    }
+}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").finish_non_exhaustive()
     }
 }
 

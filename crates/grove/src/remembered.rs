@@ -23,7 +23,7 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Remembers in a file that only its owner can read. What a person said of a folder is written before anybody relies on it,
 /// the rest behind.
-pub(super) struct FileMemory {
+pub(crate) struct FileMemory {
     kept: Arc<Kept>,
     trust: Arc<dyn FolderTrust>,
 }
@@ -39,7 +39,7 @@ struct Kept {
 
 impl FileMemory {
     /// What a data folder remembers. A file that cannot be read is as good as none, and that is said.
-    pub(super) fn open(data_dir: &Path, trust: Arc<dyn FolderTrust>) -> Self {
+    pub(crate) fn open(data_dir: &Path, trust: Arc<dyn FolderTrust>) -> Self {
         let path = data_dir.join(FILE);
         let remembered = read(&path).unwrap_or_else(|error| {
             tracing::warn!("what was last open is not remembered: {error:#}");
@@ -51,7 +51,7 @@ impl FileMemory {
     }
 
     /// Whether a folder is in the list of this host.
-    pub(super) fn is_listed(&self, provider: &ProviderId, folder: &Uri) -> bool {
+    fn is_listed(&self, provider: &ProviderId, folder: &Uri) -> bool {
         provider.as_str() == THIS_HOST && local_path(folder.as_str()).is_ok_and(|path| self.trust.is_trusted(&path))
     }
 

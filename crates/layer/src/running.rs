@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 
 use super::Sources;
 use super::hosts::Hosts;
-use super::remembered::FileMemory;
 use super::telling::{FRAMES, Telling};
+use crate::error::LayerError;
 
 /// How many clients that went may come back to their view. Of more, the view that was left longest ago goes.
 const MOST_LEFT: usize = 64;
@@ -23,12 +23,11 @@ const FIRST_LIST: Duration = Duration::from_secs(2);
 /// All of it, while it runs.
 pub(super) struct Running {
     pub(super) management: Management,
-    pub(super) memory: Arc<FileMemory>,
     pub(super) frames: broadcast::Sender<Arc<str>>,
     pub(super) hosts: Arc<Hosts>,
     viewers: Mutex<Viewers>,
     /// Dropping them takes the providers of other tools' sessions out.
-    _registrations: Vec<Registration>,
+    registrations: Vec<Registration>,
     /// Dropping it ends what runs for them.
     _tasks: JoinSet<()>,
 }
@@ -47,8 +46,7 @@ struct Viewer {
 }
 
 impl Running {
-    pub(super) fn begin(sources: &Sources, memory: Arc<FileMemory>) -> anyhow::Result<Self> {
-        let registry = Registry::new();
+    pub(super) fn begin(sources: &Sources, registry: Registry) -> Result<Self, LayerError> {
         let (mut registrations, mut tasks) = (Vec::new(), JoinSet::new());
         let hosts = Arc::new(Hosts::new(registry.clone(), sources));
         hosts.keep_up()?;
@@ -56,23 +54,24 @@ impl Running {
         if let Some(history) = &sources.history {
             let providers = HistoryProvider::of_all_tools(&history.catalog)?;
             for provider in &providers {
-                registrations.push(registry.register(provider.clone())?);
+                match registry.register(provider.clone()) {
+                    Ok(registration) => registrations.push(registration),
+                    Err(error) => tracing::warn!("what a tool left is not listed: {error}"),
+                }
             }
             tasks.spawn(HistoryDriver { providers, changed: history.scanned.clone() }.run());
         }
-        let (management, driver) = Management::new(registry, memory.clone())?;
+        let (management, driver) = Management::new(registry, sources.memory.clone())?;
         tasks.spawn(driver.run());
         let frames = broadcast::Sender::new(FRAMES);
         tasks.spawn(Telling::new(management.another_viewer(), frames.clone()).run());
-        Ok(Self {
-            management,
-            memory,
-            frames,
-            hosts,
-            viewers: Mutex::default(),
-            _registrations: registrations,
-            _tasks: tasks,
-        })
+        Ok(Self { management, frames, hosts, viewers: Mutex::default(), registrations, _tasks: tasks })
+    }
+
+    /// Takes its providers out, so that those who begin anew can register theirs, whoever still holds this.
+    pub(super) fn retire(&self) {
+        self.hosts.retire();
+        self.registrations.iter().for_each(Registration::unregister);
     }
 
     /// The management as a client looks at it, which has one more connection now.

@@ -1,0 +1,60 @@
+//! A host with the cloud in its list of all sessions: `cargo run -p grove-example-cloud-provider --example serve`, then connect to
+//! what it prints and ask for `x-grove/sessions/list`.
+
+#![allow(clippy::print_stdout, reason = "an example says what it does")]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use grove_client::Endpoint;
+use grove_example_cloud_provider::CloudProvider;
+use grove_example_cloud_provider::cloud::Cloud;
+use grove_host::server::{self, Access, Token};
+use grove_host::{Config, Env, Host};
+use grove_layer::{Layer, NoOtherHosts, Sources};
+use grove_sessions::{InMemory, Registration};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+
+/// A host that runs for as long as the runtime does.
+#[derive(Debug)]
+pub struct Served {
+    pub address: String,
+    pub token: Token,
+    pub layer: Layer,
+}
+
+/// Starts a host with the layer of all sessions on a free port.
+pub async fn start() -> Result<Served, Box<dyn Error>> {
+    let env = Env::in_memory();
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let on = listener.local_addr()?;
+    let token = Token::generate(env.random.as_ref())?;
+    let host = Host::in_memory(env, Config::default(), Vec::new()).await?;
+    let address = format!("ws://{on}/ws");
+    let layer = Layer::new(Sources {
+        this_host: Endpoint::tcp(&address, Some(token.reveal()))?,
+        hosts: Arc::new(NoOtherHosts),
+        history: None,
+        memory: Arc::new(InMemory::default()),
+        trust: None,
+    });
+    host.set_sessions_layer(Arc::new(layer.clone()));
+    server::serve(host, Access::loopback(token.clone(), on), Box::new(listener));
+    Ok(Served { address, token, layer })
+}
+
+/// Registers a cloud, whoever is connected. It goes with the registration; what follows it is ended by the other.
+pub fn plug_in(layer: &Layer, cloud: Arc<Cloud>) -> Result<(Registration, AbortHandle), Box<dyn Error>> {
+    let provider = Arc::new(CloudProvider::new(cloud)?);
+    let registration = layer.registry().register(provider.clone())?;
+    Ok((registration, tokio::spawn(provider.run()).abort_handle()))
+}
+
+#[tokio::main(flavor = "current_thread")]
+pub async fn main() -> Result<(), Box<dyn Error>> {
+    let served = start().await?;
+    let _plugged_in = plug_in(&served.layer, Cloud::new(&[("acme", "site"), ("acme", "app")]))?;
+    println!("{}?tkn={}", served.address, served.token.reveal());
+    std::future::pending().await
+}
