@@ -161,7 +161,7 @@ async fn serve(shared: &Arc<Shared>, client: &Client<Ahp>, options: &HostOptions
             }
             Status::Connected => {}
             Status::Reconnecting { why, .. } if is_login_refused(&why) => {
-                return Ended { reason: turned_away(&why), retry: Retry::WhenAsked };
+                return Ended { reason: turned_away(&why, &options.reconnect), retry: Retry::WhenAsked };
             }
             Status::Reconnecting { why, .. } => {
                 (was_connected, is_whole, relisting) = (false, false, None);
@@ -297,18 +297,17 @@ fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
             (Availability::Incompatible { message: message.into() }, Retry::Late)
         }
         ConnectError::Open(OpenError::Denied { .. }) => {
-            let what_to_do = "give it the token that lies in that host's data folder";
-            let reason = turned_away(&format!("{error}: {what_to_do}"));
+            let reason = turned_away(&format!("{error}; it lies in that host's data folder"), reconnect);
             (Availability::Away { reason: reason.into() }, Retry::WhenAsked)
         }
         ConnectError::Open(OpenError::Certificate(_)) => {
-            (Availability::Away { reason: turned_away(&error.to_string()).into() }, Retry::WhenAsked)
+            (Availability::Away { reason: turned_away(&error.to_string(), reconnect).into() }, Retry::WhenAsked)
         }
         ConnectError::Open(OpenError::Ssh(ssh)) if is_login_refused(&ssh.to_string()) => {
-            (Availability::Away { reason: turned_away(&error.to_string()).into() }, Retry::WhenAsked)
+            (Availability::Away { reason: turned_away(&error.to_string(), reconnect).into() }, Retry::WhenAsked)
         }
         ConnectError::Refused(refused) if refused.code == error_code::AUTH_REQUIRED => {
-            (Availability::Away { reason: turned_away(&error.to_string()).into() }, Retry::WhenAsked)
+            (Availability::Away { reason: turned_away(&error.to_string(), reconnect).into() }, Retry::WhenAsked)
         }
         ConnectError::Refused(_) => (Availability::Away { reason: error.to_string().into() }, Retry::Late),
         ConnectError::Open(_) | ConnectError::Ended(_) => {
@@ -318,8 +317,14 @@ fn explain(error: &ConnectError, reconnect: &Backoff) -> (Availability, Retry) {
     }
 }
 
-fn turned_away(why: &str) -> String {
-    format!("{why}. It is not tried again before its entry is another one, or somebody opens the list of sessions anew")
+fn turned_away(why: &str, reconnect: &Backoff) -> String {
+    match is_tried_again(reconnect) {
+        true => format!(
+            "{why}. It is not tried again before its entry is another one, or somebody opens the list of sessions anew"
+        ),
+        // Nobody expects it to be.
+        false => why.to_owned(),
+    }
 }
 
 /// Whether ssh says that the machine does not let the user in, or is not the one that it was. What it says is all that there
