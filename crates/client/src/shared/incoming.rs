@@ -212,30 +212,33 @@ impl<D: Dialect> Shared<D> {
     }
 
     pub(super) fn begin_list(&self, line: &Line, doubtful: Vec<String>) -> Result<(), RequestError> {
-        line.track(method::LIST_SESSIONS, &self.dialect.list(None), Purpose::List)
-            .map_err(|error| RequestError::new(method::LIST_SESSIONS, error))?;
+        // Before it is asked for: the answer may be here before this goes on.
         self.list().begin(doubtful);
-        Ok(())
+        line.track(method::LIST_SESSIONS, &self.dialect.list(None), Purpose::List).map_err(|error| {
+            self.list().abandon();
+            RequestError::new(method::LIST_SESSIONS, error)
+        })
     }
 
     /// A page of the list.
     pub(crate) fn listed(&self, line: &Line, answer: Result<Box<RawValue>, RequestError>) {
         let next = answer.and_then(|result| self.take_page(line, &result));
-        let outcome = match next {
-            Ok(Next::OnItsWay) => return,
-            Ok(Next::None) => {
-                let doubtful = self.list().finish();
-                self.forget_gone(&doubtful);
-                Ok(())
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the session list cannot be fetched");
-                self.list().abandon();
-                Err(error)
-            }
+        let (outcome, waiters) = {
+            // Who asks for the list holds this too, and so waits either for this one or for the next.
+            let mut table = self.table();
+            let outcome = match next {
+                Ok(Next::OnItsWay) => return,
+                Ok(Next::None) => Ok(self.list().finish()),
+                Err(error) => {
+                    tracing::warn!(%error, "the session list cannot be fetched");
+                    self.list().abandon();
+                    Err(error)
+                }
+            };
+            (outcome, std::mem::take(&mut table.list_waiters))
         };
+        let outcome = outcome.map(|doubtful| self.forget_gone(&doubtful));
         self.list_version.send_modify(|version| *version += 1);
-        let waiters = std::mem::take(&mut self.table().list_waiters);
         tell_all(waiters, outcome);
     }
 

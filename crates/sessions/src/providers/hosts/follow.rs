@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
 use grove_client::dialect::ahp::State;
-use grove_client::{Ahp, Client, Closed, RequestError, Subscription};
+use grove_client::{Ahp, Client, Closed, RequestError, Status, Subscription};
 use grove_wire::ahp::SessionState;
 use grove_wire::x_grove;
 use grove_wire::x_grove::workspace::{ManifestResult, Method};
@@ -34,9 +34,13 @@ pub(super) async fn follow(
 ) {
     let listening = tokio::select! {
         _ = &mut stopped => None,
-        listening = listen(&client, &on_host) => listening,
+        listening = listen(&client, &on_host) => match listening {
+            // Nobody knows better than before: it is listened to when the host is back.
+            None if !matches!(*client.status().borrow(), Status::Connected) => return,
+            listening => listening,
+        },
     };
-    // It is gone, or the connection is. What was believed of it until somebody listens is not known any more.
+    // It is gone. What was believed of it until somebody listens is not known any more.
     let Some(mut channels) = listening else { return shared.set_details(&on_host, Details::settle) };
     loop {
         channels.show(&shared, &on_host);

@@ -167,7 +167,7 @@ async fn a_host_that_dies_in_the_middle_of_a_turn_comes_back_with_its_question_w
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_goes_on_while_its_host_cannot_be_reached_and_is_whole_afterwards() {
     let mut world = World::new().await;
-    let far = world.send(EAST, json!([{"say": "a b c d e f g h", "chunks": 15, "delayMs": 30}])).await;
+    let far = world.send(EAST, json!([{"say": "a b c d e f g h", "chunks": 15, "delayMs": 200}])).await;
     until("a running turn", || far.status() == SessionStatus::InProgress).await;
     world.hosts[EAST].front.refuse(true);
     world.hosts[EAST].front.cut();
