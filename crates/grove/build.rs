@@ -1,4 +1,5 @@
-//! Puts the built web page (`web/dist`) into the program. Without it the program says so in the page's place.
+//! Embeds the built web page (`web/dist`) in the program. Without it the program says so in the page's place.
+//! Lets tests know whether the recordings outside the repository are there.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a build that cannot go on says so by panicking")]
 
 use std::fmt::Write;
@@ -7,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 fn main() {
+    grove_fixtures::emit_cfg();
     let root = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..");
     let dist = root.join("web/dist");
     // A path that is not there counts as changed at every build, and everything would be built again each time. So the

@@ -9,11 +9,14 @@ export function vectors<T>(name: string): T[] | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as T[]) : undefined;
 }
 
-/** Files of a folder of the shared fixtures, which lie outside the repository; undefined where they are absent. */
+/** Files of a folder of the fixtures outside the repository; undefined where they are absent, which fails in CI. */
 export function fixtures<T>(folder: string): [string, T][] | undefined {
   const roots = [process.env['GROVE_FIXTURES'], join(web, '../../shared/fixtures')];
   const root = roots.find((r) => r !== undefined && existsSync(join(r, folder)));
-  if (root === undefined) return undefined;
+  if (root === undefined) {
+    if (process.env['CI'] === 'true') throw new Error(`the recordings are missing: set GROVE_FIXTURES (${folder})`);
+    return undefined;
+  }
   const path = join(root, folder);
   return readdirSync(path)
     .filter((name) => name.endsWith('.json'))

@@ -1,14 +1,14 @@
 //! Conversations with real agents, as they were recorded: every message is understood and nothing of it is lost.
 //!
-//! They lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they are
-//! not, this says so and passes.
+//! The recordings are outside the repository ([`grove_fixtures`]).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1 as acp;
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use grove_core::*;
+use grove_fixtures::outside;
 use grove_wire::ahp::SessionConfigSchema;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -25,16 +25,9 @@ const EXTENSIONS: &[&str] =
 const SERVED: &[&str] = &["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"];
 
 /// The recorded messages of each agent, with the direction of each.
-fn conversations() -> Option<Vec<(String, Vec<Value>)>> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join("acp");
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: there are no recorded conversations at {}", folder.display());
-        return None;
-    };
+fn conversations() -> Vec<(String, Vec<Value>)> {
+    let folder = outside("acp");
+    let files = std::fs::read_dir(&folder).unwrap();
     let paths = files.map(|file| file.unwrap().path());
     let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|kind| kind == "jsonl")).collect();
     paths.sort();
@@ -44,16 +37,16 @@ fn conversations() -> Option<Vec<(String, Vec<Value>)>> {
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
         (path.file_stem().unwrap().to_string_lossy().into_owned(), lines.collect())
     };
-    Some(paths.iter().map(read).collect())
+    paths.iter().map(read).collect()
 }
 
 /// What the agents said, in order: whose it is, and the message.
-fn said() -> Option<Vec<(String, Value)>> {
-    let all = conversations()?.into_iter().flat_map(|(agent, lines)| {
+fn said() -> Vec<(String, Value)> {
+    let all = conversations().into_iter().flat_map(|(agent, lines)| {
         let theirs = lines.into_iter().filter(|line| line["dir"] == "a->c");
         theirs.map(move |line| (agent.clone(), line["msg"].clone()))
     });
-    Some(all.collect())
+    all.collect()
 }
 
 /// Asserts that every word and number that was said of a call is found again in what is told of it.
@@ -150,8 +143,9 @@ fn leaves(value: &Value, see: &mut impl FnMut(&Value)) {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_message_is_understood() {
-    let Some(said) = said() else { return };
+    let said = said();
     let mut extensions = Vec::new();
     for (agent, message) in said {
         let Some(method) = message["method"].as_str() else { continue };
@@ -173,8 +167,9 @@ fn every_recorded_message_is_understood() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn nothing_of_a_recorded_tool_call_is_lost() {
-    let Some(said) = said() else { return };
+    let said = said();
     let mut calls = 0;
     for (_, message) in said {
         let params = &message["params"];
@@ -200,8 +195,9 @@ fn nothing_of_a_recorded_tool_call_is_lost() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn what_recorded_tools_put_out_is_shown() {
-    let Some(said) = said() else { return };
+    let said = said();
     let mut shown = Vec::new();
     for (agent, message) in said {
         if message["method"] != "session/update" {
@@ -222,8 +218,9 @@ fn what_recorded_tools_put_out_is_shown() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_permission_that_was_given_is_answered_as_it_was_recorded() {
-    let Some(conversations) = conversations() else { return };
+    let conversations = conversations();
     let mut answered = 0;
     for (agent, lines) in conversations {
         for line in lines.iter().filter(|line| line["msg"]["method"] == "session/request_permission") {
@@ -240,8 +237,9 @@ fn a_permission_that_was_given_is_answered_as_it_was_recorded() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_turn_ended_well() {
-    let Some(said) = said() else { return };
+    let said = said();
     let mut turns = 0;
     for (agent, message) in said.iter().filter(|(_, message)| message["result"]["stopReason"].is_string()) {
         let response: acp::PromptResponse = serde_json::from_value(message["result"].clone()).unwrap();
@@ -254,8 +252,9 @@ fn every_recorded_turn_ended_well() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn what_recorded_agents_let_be_chosen_is_a_form() {
-    let Some(said) = said() else { return };
+    let said = said();
     let mut forms = 0;
     for (agent, message) in said {
         let result = &message["result"];

@@ -3,11 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use grove_fixtures::outside;
 use grove_fs::LocalFs;
 use grove_fs::workspace::database::{Cell, Database, DatabaseError, LocalDatabase, NoDatabase, Statement};
 use grove_fs::workspace::{Todo, TodoStatus, Todos};
-
-use crate::workspace::fixtures;
 
 fn database() -> (LocalDatabase, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -49,8 +48,9 @@ async fn todos_are_put_changed_and_removed() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn the_todos_of_a_real_session_are_read() {
-    let Some(fixtures) = fixtures() else { return };
+    let fixtures = outside("copilot-cli");
     let real = fixtures.join("local-sdk-full-and-forks/11111111-1111-4111-8111-111111111111/session.db");
     let (database, folder) = database();
     let copy = folder.path().join("session-state/s1/session.db");

@@ -1,28 +1,15 @@
 //! What a real host asked of a real provider, asked of ours.
 //!
-//! The recordings lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they
-//! are missing these tests say so and pass.
+//! The recordings are outside the repository ([`grove_fixtures`]).
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use grove_fixtures::outside;
 use grove_fs::rpc::Capabilities;
 use grove_fs::{Conventions, LocalFs, MemoryFs, Provider, SessionFs};
 use serde_json::{Value, json};
-
-fn fixtures() -> Option<PathBuf> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join("copilot-cli");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: the recordings are not at {}", folder.display());
-    None
-}
 
 fn json_lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -59,8 +46,9 @@ fn appended(operations: &[Value], log: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn a_recorded_session_is_kept_as_the_real_provider_kept_it() {
-    let Some(fixtures) = fixtures() else { return };
+    let fixtures = outside("copilot-cli");
     let operations = json_lines(&fixtures.join("sessionfs-provider/provider-ops.jsonl"));
     let session = operations[0][0].as_str().unwrap();
     let recorded = fixtures.join("sessionfs-provider").join(session).join("state");
@@ -129,8 +117,9 @@ async fn a_recorded_session_is_kept_as_the_real_provider_kept_it() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn recorded_calls_get_the_answers_that_were_recorded() {
-    let Some(fixtures) = fixtures() else { return };
+    let fixtures = outside("copilot-cli");
     let messages = json_lines(&fixtures.join("wire-sdk-fakehost.jsonl"));
     let answers: HashMap<(u64, u64), &Value> = messages
         .iter()

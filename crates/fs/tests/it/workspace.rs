@@ -1,8 +1,9 @@
 //! The workspace of a session, on every backend, and beside what the Copilot CLI writes.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use grove_fixtures::outside;
 use grove_fs::workspace::{
     Checkpoint, Field, ForkedAs, Index, Manifest, ManifestError, PASTE_LIMIT, Pasted, Shelf, Value, Workspace,
     WorkspaceError,
@@ -14,24 +15,10 @@ use saphyr::{LoadableYamlNode, YamlOwned};
 
 use crate::support::{Files, Subject, every_backend};
 
-/// The folder with what the Copilot CLI wrote.
-pub(crate) fn fixtures() -> Option<PathBuf> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join("copilot-cli");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: the sessions of the Copilot CLI are not at {}", folder.display());
-    None
-}
-
 /// The folders of sessions that the Copilot CLI wrote.
 pub(crate) fn real_sessions() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = fixtures().into_iter().collect();
+    let mut folders = vec![outside("copilot-cli")];
     while let Some(folder) = folders.pop() {
         if folder.join("workspace.yaml").is_file() {
             found.push(folder);
@@ -41,6 +28,7 @@ pub(crate) fn real_sessions() -> Vec<PathBuf> {
             .extend(std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()));
     }
     found.sort();
+    assert!(found.len() >= 6, "only {} sessions were found", found.len());
     found
 }
 
@@ -58,6 +46,7 @@ const STRANGE: &str = "# made by hand\n---\nid: s1\n\nlabels:\n  - one\n\n  - tw
     note: |\n  text\n  name: not this one\nmc_task_id: t1\nmc_nested:\n- a\nremote_steerable: true\nlast: \"\\u00e9\\t\"\r\n";
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn the_manifests_of_real_sessions_are_written_as_they_were_read() {
     for folder in real_sessions() {
         let text = std::fs::read_to_string(folder.join("workspace.yaml")).unwrap();
@@ -139,8 +128,9 @@ fn a_fork_has_an_identity_of_its_own_and_nothing_remote() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn our_fork_is_the_one_that_the_copilot_cli_makes() {
-    let Some(folder) = fixtures() else { return };
+    let folder = outside("copilot-cli");
     let folder = folder.join("local-sdk-full-and-forks");
     let read = |id: &str| std::fs::read_to_string(folder.join(id).join("workspace.yaml")).unwrap();
     let source = Manifest::parse(&read("11111111-1111-4111-8111-111111111111")).unwrap();
@@ -236,6 +226,7 @@ async fn a_plan_is_written_read_and_deleted() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn checkpoints_are_written_as_the_copilot_cli_writes_them() {
     for folder in real_sessions() {
         let real = std::fs::read_to_string(folder.join("checkpoints/index.md")).unwrap();

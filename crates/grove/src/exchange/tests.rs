@@ -333,23 +333,10 @@ fn seen(turn: &ForeignTurn) -> (String, Vec<(String, String)>) {
     (turn.message.text.clone(), parts.collect())
 }
 
-/// What the real CLI wrote, where that is at hand.
-fn recordings() -> Option<PathBuf> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let root = root.join("copilot-cli");
-    if !root.is_dir() {
-        eprintln!("skipped: {} is not there", root.display());
-        return None;
-    }
-    Some(root)
-}
-
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn what_the_cli_wrote_is_the_same_after_it_was_taken_in_and_given_back() {
-    let Some(root) = recordings() else { return };
+    let root = grove_fixtures::outside("copilot-cli");
     let mut count = 0;
     for kind in ["local-acp-mode", "local-prompt-mode", "local-sdk-full-and-forks"] {
         for folder in std::fs::read_dir(root.join(kind)).unwrap() {
@@ -404,10 +391,11 @@ fn through_a_log(path: &Path) {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_session_of_another_tool_is_the_same_in_the_log_that_is_written_of_it() {
     let folder = Folder::new(&sample());
     through_a_log(&folder.path().join("events.jsonl"));
-    let Some(root) = recordings() else { return };
+    let root = grove_fixtures::outside("copilot-cli");
     let mut count = 0;
     for kind in ["local-acp-mode", "local-prompt-mode", "local-sdk-full-and-forks"] {
         for folder in std::fs::read_dir(root.join(kind)).unwrap() {

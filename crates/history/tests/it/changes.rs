@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use grove_fixtures::outside;
 use grove_history::catalog::{Catalog, Scan};
 use grove_history::{Changes, FileChange, ForeignSession, Operation, Root, Source};
 use serde_json::{Value, json};
 
-use crate::support::{Store, fixtures, json as parsed, lines};
+use crate::support::{Store, json as parsed, lines};
 
 /// What the catalog knows of the one session that lies in a file, and what that changed.
 fn read(source: Source, name: &str, text: impl AsRef<[u8]>) -> (ForeignSession, Changes) {
@@ -236,8 +237,9 @@ fn a_pull_request_and_the_worktrees_origin_are_known_where_the_store_tells_them(
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_recorded_session_tells_each_file_that_a_call_of_its_changed() {
-    let Some(fixtures) = fixtures("pi/60-real-v1") else { return };
+    let fixtures = outside("pi/60-real-v1");
     let log = std::fs::read_to_string(fixtures.join("large-session.input.jsonl")).unwrap();
     // The calls that edit, and those that came to a good end, by their own words.
     let folder = parsed(log.lines().next().unwrap())["cwd"].as_str().unwrap().to_owned();

@@ -1,6 +1,7 @@
 //! Claude Code: chains, messages in pieces, results, subagents, what lies beside a log.
 
 use grove_core::{MessageOrigin, Timestamp};
+use grove_fixtures::outside;
 use grove_history::claude::{self, Claude};
 use grove_history::{
     Approval, CallState, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints, Located, Mark,
@@ -8,7 +9,7 @@ use grove_history::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything, fixtures, lines, read_file};
+use crate::support::{Store, calls, everything, lines, read_file};
 
 fn read(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
     let mut turns = Vec::new();
@@ -412,8 +413,9 @@ fn reading_on_gives_what_reading_anew_gives_wherever_new_lines_hang() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn recorded_sessions_of_claude_code_are_read() {
-    let Some(fixtures) = fixtures("vscode/claude-code") else { return };
+    let fixtures = outside("vscode/claude-code");
     let read = |name: &str| read_file(Source::Claude, &fixtures.join(name));
     let (session, turns) = read("vscode-copilot-chat/b3a7bd3c-5a10-4e7b-8ff0-7fc0cd6d1093.jsonl");
     assert!(session.first_message.starts_with("Run 4 subagents in parallel"));
@@ -443,8 +445,9 @@ fn recorded_sessions_of_claude_code_are_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_log_of_claude_code_is_read_without_loss() {
-    let Some(fixtures) = fixtures("vscode/claude-code") else { return };
+    let fixtures = outside("vscode/claude-code");
     let mut read = 0;
     for (path, bytes, _) in everything(&fixtures) {
         if path.extension().is_none_or(|extension| extension != "jsonl") {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_core::*;
+use grove_fixtures::outside;
 use grove_history::{
     Bookmark, ForeignTurn, HISTORY, Reading, Source, claude, codex, copilot_cli, core_turn, gemini, opencode, pi,
     vscode,
@@ -12,7 +13,7 @@ use grove_tree::open;
 use grove_tree::turns::{Origin, header_line, turn_lines, turns};
 use serde_json::json;
 
-use crate::support::{fixtures, lines, read_file, request};
+use crate::support::{lines, read_file, request};
 
 /// How a log that is at hand is read.
 type ReadLog = fn(&[u8], &str, Option<&Bookmark>, &mut dyn FnMut(ForeignTurn)) -> std::io::Result<Reading>;
@@ -183,8 +184,9 @@ fn subagents_are_child_chats_in_core() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_turn_becomes_entries_and_the_same_turn_again() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let mut files: Vec<(Source, PathBuf)> = Vec::new();
     for folder in ["copilot-chat-json", "copilot-chat-export"] {
         let entries = std::fs::read_dir(fixtures.join(folder)).unwrap();

@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use grove_fixtures::outside;
 use grove_history::vscode::editing::{self, FileAt, Generation, Moment};
 use serde_json::{Value, json};
 
-use crate::support::{Store, fixtures};
+use crate::support::{Store, cases};
 
 const FILE: &str = "file:///app/a.txt";
 
@@ -137,24 +138,32 @@ fn only_a_hash_names_a_content() {
 }
 
 #[test]
-fn recorded_editing_sessions_tell_a_files_text() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+fn editing_sessions_of_both_generations_tell_a_files_text() {
+    let fixtures = cases("vscode");
     let (before, edited) =
         ("export function add(a, b) {\n  return a - b;\n}\n", "export function add(a, b) {\n  return a + b;\n}\n");
     let request = "request_11111111-1111-4111-8111-111111111111";
     let file = "file:///home/dev/app/src/add.ts";
     for generation in ["editing-v2-timeline", "editing-v2-linearhistory"] {
-        let folder = fixtures.join("derived").join(generation).join("22222222-2222-4222-8222-222222222222");
+        let folder = fixtures.join(generation).join("22222222-2222-4222-8222-222222222222");
         let session = editing::read(&folder).unwrap();
         assert_eq!(session.text_at(file, &Moment::Start), text(before), "{generation}");
         assert_eq!(session.text_at(file, &at(request)), text(before), "{generation}");
         assert_eq!(session.text_at(file, &after(request)), text(edited), "{generation}");
         assert_eq!(session.text_at(file, &Moment::Now), text(edited), "{generation}");
     }
-    let timeline = fixtures.join("derived/editing-v2-timeline/22222222-2222-4222-8222-222222222222");
+    let timeline = fixtures.join("editing-v2-timeline/22222222-2222-4222-8222-222222222222");
     let moved = editing::read(&timeline).unwrap().text_at("file:///home/dev/app/test/add.test.ts", &Moment::Now);
     assert_eq!(moved, text("import { add } from './add';\n"));
-    for entry in fs::read_dir(fixtures.join("chat-editing-sessions/codingame")).unwrap() {
+}
+
+#[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
+fn recorded_editing_sessions_without_edits_have_no_files() {
+    let mut read = 0;
+    for entry in fs::read_dir(outside("vscode/chat-editing-sessions/codingame")).unwrap() {
         assert_eq!(editing::read(&entry.unwrap().path()).unwrap().files().count(), 0);
+        read += 1;
     }
+    assert!(read > 0);
 }

@@ -7,7 +7,7 @@ use grove_history::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Store, calls, everything, fixtures, lines, read_file};
+use crate::support::{Store, calls, cases, everything, lines, read_file};
 
 fn read(log: &str) -> (ForeignSession, Vec<ForeignTurn>) {
     let mut turns = Vec::new();
@@ -155,8 +155,8 @@ fn sessions_are_found_by_folder_and_nothing_is_written() {
 }
 
 #[test]
-fn recorded_sessions_of_pi_are_read_and_no_message_is_lost() {
-    let Some(fixtures) = fixtures("pi") else { return };
+fn sessions_of_pi_are_read_and_no_message_is_lost() {
+    let fixtures = cases("../../../tree/tests/cases/pi");
     let mut read = 0;
     for (path, bytes, _) in everything(&fixtures) {
         if !path.to_string_lossy().ends_with("input.jsonl") {

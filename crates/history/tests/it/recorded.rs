@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
+use grove_fixtures::outside;
 use grove_history::copilot_cli::CopilotCli;
 use grove_history::vscode::{index, replay, workspace_of};
 use grove_history::{
@@ -11,55 +12,60 @@ use grove_history::{
     TurnOutcome, read_whole,
 };
 
-use crate::support::{calls, everything, fixtures, json, read_file};
+use crate::support::{calls, cases, everything, json, read_file};
 
 fn read(fixtures: &Path, name: &str) -> (ForeignSession, Vec<ForeignTurn>) {
     read_file(Source::VsCode, &fixtures.join(name))
 }
 
+fn assert_replayed(log: &Path, expected: &Path) {
+    let replayed = replay(fs::read(log).unwrap().as_slice()).unwrap();
+    assert!(replayed.damage.marks.is_empty(), "{}: {:?}", expected.display(), replayed.damage);
+    assert_eq!(replayed.state, Some(json(&fs::read_to_string(expected).unwrap())), "{}", expected.display());
+}
+
 #[test]
-fn recorded_mutation_logs_come_to_the_state_that_vs_code_reads() {
-    let Some(fixtures) = fixtures("vscode") else { return };
-    for (log, expected) in [
-        (
-            "copilot-chat-jsonl/codingame/chatSessions/b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1d.jsonl",
-            "copilot-chat-jsonl/codingame/expected/b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1d.json",
-        ),
-        (
-            "derived/jsonl-full-3-turns/f68e0cba-74ec-4bed-8256-b58925a6f40d.jsonl",
-            "derived/jsonl-full-3-turns/expected.json",
-        ),
-        ("derived/jsonl-restore-checkpoint/session.jsonl", "derived/jsonl-restore-checkpoint/expected.json"),
-        ("derived/jsonl-edit-resend/session.jsonl", "derived/jsonl-edit-resend/expected.json"),
-        ("derived/jsonl-second-initial/session.jsonl", "derived/jsonl-second-initial/expected.json"),
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
+fn a_recorded_mutation_log_comes_to_the_state_that_vs_code_reads() {
+    let folder = outside("vscode/copilot-chat-jsonl/codingame");
+    let id = "b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1d";
+    let expected = folder.join(format!("expected/{id}.json"));
+    assert_replayed(&folder.join(format!("chatSessions/{id}.jsonl")), &expected);
+}
+
+#[test]
+fn mutation_logs_come_to_the_state_that_vs_code_reads() {
+    for (case, log) in [
+        ("jsonl-full-3-turns", "f68e0cba-74ec-4bed-8256-b58925a6f40d.jsonl"),
+        ("jsonl-restore-checkpoint", "session.jsonl"),
+        ("jsonl-edit-resend", "session.jsonl"),
+        ("jsonl-second-initial", "session.jsonl"),
     ] {
-        let log = fs::read(fixtures.join(log)).unwrap();
-        let replayed = replay(log.as_slice()).unwrap();
-        assert!(replayed.damage.marks.is_empty(), "{expected}: {:?}", replayed.damage);
-        let expected = json(&fs::read_to_string(fixtures.join(expected)).unwrap());
-        assert_eq!(replayed.state, Some(expected));
+        let folder = cases("vscode").join(case);
+        assert_replayed(&folder.join(log), &folder.join("expected.json"));
     }
 }
 
 #[test]
-fn recorded_logs_that_vs_code_refuses_give_what_they_hold() {
-    let Some(fixtures) = fixtures("vscode") else { return };
-    let marks = |name: &str| read(&fixtures, &format!("derived/{name}/session.jsonl")).0.damage.marks;
+fn logs_that_vs_code_refuses_give_what_they_hold() {
+    let fixtures = cases("vscode");
+    let marks = |name: &str| read(&fixtures, &format!("{name}/session.jsonl")).0.damage.marks;
     assert_eq!(marks("jsonl-missing-initial"), [Mark::MissingStart]);
     assert_eq!(marks("jsonl-torn-last-line"), [Mark::TornTail]);
     assert_eq!(marks("jsonl-empty"), [Mark::Empty]);
     assert!(marks("jsonl-stub-only-initial").is_empty());
-    let (session, turns) = read(&fixtures, "derived/jsonl-missing-initial/session.jsonl");
-    let (whole, expected) = read(&fixtures, "derived/jsonl-full-3-turns/f68e0cba-74ec-4bed-8256-b58925a6f40d.jsonl");
+    let (session, turns) = read(&fixtures, "jsonl-missing-initial/session.jsonl");
+    let (whole, expected) = read(&fixtures, "jsonl-full-3-turns/f68e0cba-74ec-4bed-8256-b58925a6f40d.jsonl");
     assert_eq!(turns, expected, "requests are pushed whole, so none of them is lost with the beginning");
     assert_eq!((session.turns, whole.turns), (3, 3));
-    let (stub, turns) = read(&fixtures, "derived/jsonl-stub-only-initial/session.jsonl");
+    let (stub, turns) = read(&fixtures, "jsonl-stub-only-initial/session.jsonl");
     assert_eq!((stub.first_message.as_str(), turns.len()), ("(No messages)", 0));
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_recorded_session_with_built_in_tools_is_read() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let (session, turns) = read(&fixtures, "copilot-chat-json/splitrail-f56f201a-v3-mcp-tools.json");
     assert_eq!(session.source_id, "f56f201a-672e-4cc5-ada9-4736258cc586");
     assert_eq!(session.title.as_deref(), Some("Adding a debug option to the application"));
@@ -112,8 +118,9 @@ fn a_recorded_session_with_built_in_tools_is_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_tool_result_is_a_tree_and_none_is_empty_when_flattened() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let mut seen = 0;
     for name in recorded(&fixtures) {
         for turn in read_file(Source::VsCode, &name).1 {
@@ -135,8 +142,9 @@ fn recorded(fixtures: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_recorded_session_of_mid_2025_is_read() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let (session, turns) = read(&fixtures, "copilot-chat-json/remember-mcp-f68e0cba-74ec-4bed-8256-b58925a6f40d.json");
     assert_eq!((session.turns, session.turns_completed), (3, 1));
     let outcomes: Vec<_> = turns.iter().map(|turn| turn.outcome.clone()).collect();
@@ -152,8 +160,9 @@ fn a_recorded_session_of_mid_2025_is_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_recorded_export_is_read() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let (session, turns) = read(&fixtures, "copilot-chat-export/epics-p47-chat-export.json");
     assert_eq!(session.created_at, turns[0].started_at);
     assert_eq!((session.source_id.as_str(), session.turns, session.version), ("epics-p47-chat-export", 6, None));
@@ -169,16 +178,18 @@ fn a_recorded_export_is_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn recorded_sessions_of_other_makers_are_read() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let (session, turns) = read(&fixtures, "copilot-chat-json/rajbos-session-01-synthetic-minimal.json");
     assert_eq!((session.turns, turns[0].usage.as_ref().unwrap().input_tokens), (5, Some(42)));
     assert!(turns[0].text().starts_with("## Token Estimation"), "text in a part of kind markdownContent");
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn the_recorded_index_is_read_and_nothing_is_made_beside_it() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+    let fixtures = outside("vscode");
     let store = crate::support::Store::new();
     store.put("state.vscdb", fs::read(fixtures.join("state-vscdb/codingame-state.vscdb")).unwrap());
     let before = everything(store.path());
@@ -191,8 +202,8 @@ fn the_recorded_index_is_read_and_nothing_is_made_beside_it() {
 }
 
 #[test]
-fn recorded_workspace_files_are_read_in_each_form() {
-    let Some(fixtures) = fixtures("vscode") else { return };
+fn workspace_files_are_read_in_each_form() {
+    let fixtures = cases("vscode");
     for (name, folder, host, file) in [
         ("single-folder", Some("/Users/u/code/my app"), None, None),
         ("windows", Some("c:\\Users\\me\\proj"), None, None),
@@ -200,7 +211,7 @@ fn recorded_workspace_files_are_read_in_each_form() {
         ("multi-root", None, None, Some("/Users/u/code/all.code-workspace")),
         ("multi-root-legacy-configuration", None, None, Some("/Users/u/code/all.code-workspace")),
     ] {
-        let json = fs::read(fixtures.join(format!("derived/workspace-json/{name}.json"))).unwrap();
+        let json = fs::read(fixtures.join(format!("workspace-json/{name}.json"))).unwrap();
         let workspace = workspace_of(&json).unwrap();
         let place = workspace.folders.first();
         assert_eq!(place.and_then(|place| place.path.as_deref()), folder, "{name}");
@@ -210,8 +221,9 @@ fn recorded_workspace_files_are_read_in_each_form() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn recorded_sessions_of_the_copilot_cli_are_read() {
-    let Some(fixtures) = fixtures("copilot-cli") else { return };
+    let fixtures = outside("copilot-cli");
     let read = |name: &str| read_file(Source::CopilotCli, &fixtures.join(name));
     let (session, turns) = read("local-sdk-full-and-forks/11111111-1111-4111-8111-111111111111/events.jsonl");
     assert_eq!((session.title.as_deref(), session.turns), (Some("hello local"), 7));
@@ -242,8 +254,9 @@ fn recorded_sessions_of_the_copilot_cli_are_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn plan_and_checkpoints_of_a_recorded_session_are_read() {
-    let Some(fixtures) = fixtures("copilot-cli") else { return };
+    let fixtures = outside("copilot-cli");
     let folder = fixtures.join("local-sdk-full-and-forks/11111111-1111-4111-8111-111111111111");
     let checkpoints = grove_history::copilot_cli::checkpoints(&folder).unwrap();
     assert_eq!(checkpoints.len(), 1);
@@ -253,8 +266,9 @@ fn plan_and_checkpoints_of_a_recorded_session_are_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn recorded_logs_of_the_copilot_cli_by_other_makers_are_read() {
-    let Some(fixtures) = fixtures("vscode/copilot-cli") else { return };
+    let fixtures = outside("vscode/copilot-cli");
     for (name, turns, state) in [
         ("agent-sessions/large.jsonl", 3, "complete"),
         ("agent-sessions/small.jsonl", 2, "complete"),
@@ -279,8 +293,9 @@ fn recorded_logs_of_the_copilot_cli_by_other_makers_are_read() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_folder_of_the_copilot_cli_is_found_and_whole() {
-    let Some(fixtures) = fixtures("copilot-cli") else { return };
+    let fixtures = outside("copilot-cli");
     let mut found = Vec::new();
     for (folder, count) in [
         ("local-acp-mode", 1),

@@ -1,4 +1,4 @@
-//! Stores that tests make, and the recordings that they read.
+//! Stores that tests make, and the cases of our own that they read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,9 @@ use grove_history::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The recordings lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they
-/// are missing the tests that want them say so and pass.
-pub(crate) fn fixtures(folder: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join(folder);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: the recordings are not at {}", folder.display());
-    None
+/// Returns a folder of the cases that we wrote ourselves.
+pub(crate) fn cases(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(folder)
 }
 
 /// A folder with files in it, for one test.

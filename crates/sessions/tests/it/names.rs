@@ -1,9 +1,6 @@
 //! Labels: against cases that were verified with another program, and of anything at all.
-//!
-//! The cases lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they are missing
-//! the test says so and passes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use grove_sessions::grouping::group;
@@ -32,15 +29,8 @@ enum Badge {
 
 #[test]
 fn labels_are_those_that_other_programs_give() {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let file = root.join("vscode/get-repository-name.cases.json");
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        println!("skipped: the cases are not at {}", file.display());
-        return;
-    };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/repository-names.json");
+    let text = std::fs::read_to_string(file).unwrap();
     let cases: Vec<Case> = serde_json::from_str(&text).unwrap();
     assert!(cases.len() > 30);
     for case in &cases {

@@ -1,10 +1,10 @@
 //! The protocol's own round trips, as they were at 0.6.0.
 //!
-//! They lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they are
-//! not, this says so and passes.
+//! The recordings are outside the repository ([`grove_fixtures`]).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use grove_fixtures::outside;
 use grove_wire::ahp::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,25 +16,14 @@ const CHANGED: &[(&str, &str)] = &[(
     "0.7 put `enablement`, a list of decisions, in the place of a plugin's `enabled`",
 )];
 
-fn cases() -> Option<Vec<Value>> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join("ahp-0.6/test-cases/round-trips");
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-        {
-            eprintln!("skipped: the protocol's round trips are not at {}", folder.display());
-        }
-        return None;
-    };
+fn cases() -> Vec<Value> {
+    let files = std::fs::read_dir(outside("ahp-0.6/test-cases/round-trips")).unwrap();
     let mut paths: Vec<PathBuf> = files
         .map(|file| file.unwrap().path())
         .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
         .collect();
     paths.sort();
-    Some(paths.iter().map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect())
+    paths.iter().map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
 }
 
 fn through<T: Serialize + DeserializeOwned>(input: &Value) -> Value {
@@ -49,8 +38,9 @@ fn frame(input: &Value) -> Value {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn the_protocols_round_trips_hold() {
-    let Some(cases) = cases() else { return };
+    let cases = cases();
     assert_eq!(cases.len(), 26);
     for case in cases {
         let (name, input) = (case["name"].as_str().unwrap(), &case["input"]);

@@ -1,7 +1,5 @@
 //! Both reducers behind one face: ours, and those of the protocol's own crate, from JSON to JSON.
 
-use std::path::{Path, PathBuf};
-
 use ahp::reducers as upstream;
 use grove_wire::ahp::Action;
 use grove_wire::ahp::reduce::{self, Outcome, State};
@@ -86,21 +84,4 @@ pub(crate) fn without_nulls(value: &Value) -> Value {
         Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),
         other => other.clone(),
     }
-}
-
-/// A folder of what lies beside the workspace, if it is there.
-pub(crate) fn fixtures(folder: &str) -> Option<PathBuf> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join(folder);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-    {
-        eprintln!("skipped: there is no {}", folder.display());
-    }
-    None
 }

@@ -1,11 +1,11 @@
 //! A recorded conversation of the Copilot SDK with a host, and logs that the Copilot CLI wrote.
 //!
-//! They lie outside the repository (`GROVE_FIXTURES`, or `../shared/fixtures` beside the workspace). Where they are
-//! not, this says so and passes.
+//! The recordings are outside the repository ([`grove_fixtures`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use grove_fixtures::outside;
 use grove_wire::copilot::framing::{Decoder, frame};
 use grove_wire::copilot::methods::server::{self, SessionEventParams, UserInputParams};
 use grove_wire::copilot::methods::*;
@@ -15,22 +15,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-fn folder() -> Option<PathBuf> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
-    let folder = root.join("copilot-cli");
-    if !folder.is_dir() {
-        #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-        {
-            eprintln!("skipped: recordings of the Copilot CLI are not at {}", folder.display());
-        }
-        return None;
-    }
-    Some(folder)
-}
-
 /// One recorded message.
 struct Recorded {
     connection: u64,
@@ -39,8 +23,8 @@ struct Recorded {
     message: Value,
 }
 
-fn recorded() -> Option<Vec<Recorded>> {
-    let text = std::fs::read_to_string(folder()?.join("wire-sdk-fakehost.jsonl")).unwrap();
+fn recorded() -> Vec<Recorded> {
+    let text = std::fs::read_to_string(outside("copilot-cli").join("wire-sdk-fakehost.jsonl")).unwrap();
     let line = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         Recorded {
@@ -50,7 +34,7 @@ fn recorded() -> Option<Vec<Recorded>> {
             message: line["m"].clone(),
         }
     };
-    Some(text.lines().map(line).collect())
+    text.lines().map(line).collect()
 }
 
 /// Whether a value is read as this type and written again as it was, unknown members aside.
@@ -130,8 +114,9 @@ fn check_answer(method: &str, params: &Value, result: &Value) {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_message_is_read_and_answered_with_these_types() {
-    let Some(recorded) = recorded() else { return };
+    let recorded = recorded();
     let mut calls: HashMap<(u64, bool, String), (String, Value)> = HashMap::new();
     let (mut answers, mut events) = (0, 0);
     for Recorded { connection, to_host, message, .. } in &recorded {
@@ -171,8 +156,9 @@ fn every_recorded_message_is_read_and_answered_with_these_types() {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn what_the_sdk_sent_comes_out_of_its_frames_however_they_are_cut() {
-    let Some(recorded) = recorded() else { return };
+    let recorded = recorded();
     let sent: Vec<&Recorded> = recorded.iter().filter(|recorded| recorded.to_host).collect();
     let bodies: Vec<String> = sent.iter().map(|recorded| recorded.message.to_string()).collect();
     let mut stream = Vec::new();
@@ -207,8 +193,9 @@ fn logs(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
+#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_line_that_the_cli_wrote_is_an_event() {
-    let Some(folder) = folder() else { return };
+    let folder = outside("copilot-cli");
     let mut found = Vec::new();
     logs(&folder, &mut found);
     assert!(!found.is_empty());

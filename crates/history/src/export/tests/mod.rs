@@ -1,6 +1,5 @@
 //! Sessions that are written, and read again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
-#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod chat;
 mod chat_schema;
@@ -10,6 +9,7 @@ mod people;
 use std::path::{Path, PathBuf};
 
 use grove_core::{ErrorInfo, Timestamp};
+use grove_fixtures::outside_if_present;
 use serde_json::json;
 
 use super::{CopilotChat, Heading, Html, Json, Markdown, TurnWriter};
@@ -126,12 +126,8 @@ fn session_of(turns: &[ForeignTurn]) -> ForeignSession {
     session
 }
 
-/// Every recorded session; none where the recordings are not there.
+/// Every session of our own cases, and every recorded one where the recordings are present.
 fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
-    let root = match std::env::var_os("GROVE_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
-    };
     let mut found = Vec::new();
     for (source, folders) in [
         (Source::VsCode, ["vscode/copilot-chat-json", "vscode/copilot-chat-export", "vscode/copilot-chat-jsonl"]),
@@ -140,7 +136,10 @@ fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
             ["copilot-cli/local-acp-mode", "copilot-cli/local-prompt-mode", "copilot-cli/local-sdk-full-and-forks"],
         ),
     ] {
-        let mut open: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+        let mut open: Vec<PathBuf> = folders.iter().filter_map(|folder| outside_if_present(folder)).collect();
+        if source == Source::VsCode {
+            open.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/vscode/jsonl-full-3-turns"));
+        }
         while let Some(path) = open.pop() {
             if path.is_dir() {
                 open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
@@ -160,9 +159,7 @@ fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
             }
         }
     }
-    if found.is_empty() {
-        println!("skipped: the recordings are not at {}", root.display());
-    }
+    assert!(!found.is_empty(), "there are cases of our own");
     found
 }
 
