@@ -61,7 +61,7 @@ def main():
         with open(os.path.join(home, ".copilot", "config.json"), "w") as config:
             json.dump({"trusted_folders": [work]}, config)
         frames = os.path.join(place, "frames.jsonl")
-        serve = [GROVE, "serve", "--data-dir", data, "--json", "--log-frames", frames]
+        serve = [GROVE, "serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--json", "--log-frames", frames]
         host = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
         try:
             where = json.loads(host.stdout.readline())

@@ -2,7 +2,10 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
 
 /** The host that `npm run dev` talks to. */
-const host = process.env['GROVE_URL'] ?? 'http://127.0.0.1:39731';
+const host = process.env['GROVE_URL'] ?? 'http://127.0.0.1:4747';
+
+// Proofs are for the host's own address, which the page then does not have.
+process.env['VITE_GROVE_URL'] = host;
 
 export default defineConfig({
   // Relative addresses, so that the page also works under a path of somebody else's server.
@@ -17,8 +20,8 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      '/ticket': { target: host },
-      '/ws': { target: host, ws: true },
+      '/proof': { target: host, changeOrigin: true, headers: { origin: host } },
+      '/ws': { target: host, ws: true, changeOrigin: true, headers: { origin: host } },
     },
   },
 });

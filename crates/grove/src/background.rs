@@ -34,13 +34,22 @@ pub(crate) struct Found {
 
 /// The host of a data folder, if one is running. An error means that there is one, and that it does not answer.
 pub(crate) async fn find_host(data_dir: &Path) -> Result<Option<Found>> {
-    let Some(endpoint) = data_folder::read_endpoint(data_dir)? else { return Ok(None) };
+    let Some(endpoint) = data_folder::read_endpoint(data_dir)?.filter(|endpoint| may_be_asked(endpoint, data_dir))
+    else {
+        return Ok(None);
+    };
     match endpoint.health().await {
         Ok(health) => Ok(Some(Found { endpoint, health, started: false })),
         // The file of a host that was killed stays behind; the lock does not.
         Err(_) if !data_folder::is_taken(data_dir) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Decides whether the token may be sent to the address in a data folder. Without a socket that is a loopback port, which
+/// another program may have by the time the host is dead.
+fn may_be_asked(endpoint: &Endpoint, data_dir: &Path) -> bool {
+    endpoint.unix.is_some() || data_folder::is_taken(data_dir)
 }
 
 /// The host of the data folder. Where none is running, one is started in the background; of several who want that at
@@ -65,6 +74,7 @@ pub(crate) async fn find_or_start_host(settings: &Settings) -> Result<Found> {
         let stale = starting.as_ref().and_then(|starting| starting.stale.as_ref());
         let endpoint = data_folder::read_endpoint(data_dir)?.filter(|endpoint| Some(endpoint) != stale);
         if let Some(endpoint) = endpoint
+            && may_be_asked(&endpoint, data_dir)
             && let Ok(health) = endpoint.health().await
         {
             let started = starting.is_some_and(|starting| starting.process.id() == health.pid);

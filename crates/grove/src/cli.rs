@@ -607,7 +607,9 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
-    /// The address to listen on; port 0 takes a free one [default: 127.0.0.1:0]
+    /// The address to listen on; port 0 takes a free one [default: 127.0.0.1:4747]
+    ///
+    /// Without it the host takes the port of its last start, or 4747, or a free one where other programs use these.
     ///
     /// One that other machines reach needs --tls-cert and --tls-key, or --insecure.
     #[arg(long, value_name = "ADDR")]

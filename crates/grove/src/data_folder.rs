@@ -51,6 +51,8 @@ impl DataFolder {
             .and_then(|()| lock.write_all(format!("process {}\n", std::process::id()).as_bytes()))
             .with_context(|| format!("{} cannot be written", lock_path.display()))?;
         check_version(path)?;
+        // The address of a host that was killed: another program may have its port by now, and be told the token.
+        fs::remove_file(endpoint_path(path)).ok();
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
@@ -81,6 +83,19 @@ impl DataFolder {
     /// Says where this host can be reached.
     pub(crate) fn announce(&self, endpoint: &Endpoint) -> Result<()> {
         write_private(&endpoint_path(&self.path), &serde_json::to_string(endpoint)?)
+    }
+
+    /// The loopback port of the last host, if the folder has one.
+    pub(crate) fn last_port(&self) -> Option<u16> {
+        fs::read_to_string(port_path(&self.path)).ok()?.trim().parse().ok().filter(|port| *port != 0)
+    }
+
+    /// Stores the loopback port for the next start.
+    pub(crate) fn store_port(&self, port: u16) -> Result<()> {
+        if self.last_port() == Some(port) {
+            return Ok(());
+        }
+        write_private(&port_path(&self.path), &format!("{port}\n"))
     }
 
     /// Where the host's own socket is.
@@ -185,6 +200,10 @@ fn lock_path(data_dir: &Path) -> PathBuf {
     data_dir.join("lock")
 }
 
+fn port_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("port")
+}
+
 fn endpoint_path(data_dir: &Path) -> PathBuf {
     data_dir.join("host.json")
 }
@@ -201,4 +220,22 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
         private(OpenOptions::new().write(true).create(true).truncate(true)).open(&temporary).with_context(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
     fs::rename(&temporary, path).with_context(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_the_last_start_is_read_back_and_what_is_no_port_counts_as_none() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = DataFolder::take(&place.path().join("data")).unwrap();
+        assert_eq!(folder.last_port(), None);
+        folder.store_port(4748).unwrap();
+        assert_eq!(folder.last_port(), Some(4748));
+        for text in ["", "0", "seventy", "99999"] {
+            fs::write(port_path(folder.path()), text).unwrap();
+            assert_eq!(folder.last_port(), None, "{text}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! What is for other machines comes beside loopback and not in its place: commands, hooks and SDKs of this machine always
 //! find the host in the same way.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::data_folder::DataFolder;
 use crate::endpoint::Remote;
-use crate::settings::Settings;
+use crate::settings::{DEFAULT_PORT, Settings, Source};
 
 pub(crate) struct Listening {
     local: TcpListener,
@@ -37,11 +38,23 @@ impl Listening {
             // The settings have both or none.
             _ => None,
         };
-        let wanted = bind(settings.listen.value).await?;
-        let (local, remote) = match certificate.is_some() || !settings.listen.value.ip().is_loopback() {
-            true => (bind((Ipv4Addr::LOCALHOST, 0).into()).await?, Some((wanted, certificate))),
-            false => (wanted, None),
+        let address = settings.listen.value;
+        let is_default = settings.listen.source == Source::Default;
+        let (local, remote) = match (certificate, address.ip().is_loopback()) {
+            // A certificate without an address to go with it: its listener takes any port, pages have the usual one.
+            (Some(certificate), _) if is_default => {
+                (bind_usual(folder).await?, Some((bind((Ipv4Addr::LOCALHOST, 0).into()).await?, Some(certificate))))
+            }
+            (certificate @ Some(_), _) | (certificate @ None, false) => {
+                let remote = bind(address).await?;
+                (bind_usual(folder).await?, Some((remote, certificate)))
+            }
+            (None, true) if is_default => (bind_usual(folder).await?, None),
+            (None, true) => (bind(address).await?, None),
         };
+        if let Err(error) = local.local_addr().map_err(Into::into).and_then(|local| folder.store_port(local.port())) {
+            tracing::warn!("the next start may choose another port: {error:#}");
+        }
         Ok(Self { local, remote, socket: socket(folder) })
     }
 
@@ -89,6 +102,25 @@ impl Listening {
     }
 }
 
+/// Listens on loopback where pages and bookmarks look for this data folder's host: on the port of its last start, or else on
+/// the default one. Where another program has them, any free port is taken.
+async fn bind_usual(folder: &DataFolder) -> Result<TcpListener> {
+    bind_first_free([folder.last_port(), Some(DEFAULT_PORT)].into_iter().flatten()).await
+}
+
+async fn bind_first_free(ports: impl Iterator<Item = u16>) -> Result<TcpListener> {
+    for port in ports {
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::PermissionDenied) => {
+                tracing::warn!(port, %error, "the usual port cannot be used: trying another one");
+            }
+            Err(error) => return Err(error).with_context(|| format!("127.0.0.1:{port} cannot be listened on")),
+        }
+    }
+    bind((Ipv4Addr::LOCALHOST, 0).into()).await
+}
+
 async fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))
 }
@@ -103,5 +135,23 @@ fn socket(folder: &DataFolder) -> Option<(UnixSocket, PathBuf)> {
             tracing::info!(path = %path.display(), %error, "there is no socket in the data folder: loopback is used instead");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_free_port_is_taken_and_another_one_where_all_are_in_use() {
+        let taken = bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let taken = (taken.local_addr().unwrap().port(), taken);
+        let free = bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap().local_addr().unwrap().port();
+        let port =
+            async |ports: &[u16]| bind_first_free(ports.iter().copied()).await.unwrap().local_addr().unwrap().port();
+        assert_eq!(port(&[free, taken.0]).await, free);
+        assert_eq!(port(&[taken.0, free]).await, free);
+        assert!(![0, taken.0].contains(&port(&[taken.0]).await));
+        assert!(port(&[]).await > 0);
     }
 }

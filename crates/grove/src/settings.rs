@@ -73,6 +73,8 @@ impl From<Durability> for grove_host::Durability {
     }
 }
 
+/// The port of a data folder's first host, where `listen` is not set.
+pub(crate) const DEFAULT_PORT: u16 = 4747;
 /// After how many seconds without client and turn a host in the background ends.
 const IDLE_EXIT: u64 = 600;
 /// How many agents' processes may run at a time.
@@ -140,6 +142,9 @@ pub(crate) struct Settings {
     /// Grove's folder among the platform's configuration folders.
     #[serde(skip)]
     pub(crate) config_dir: PathBuf,
+    /// The user's home folder.
+    #[serde(skip)]
+    pub(crate) home: PathBuf,
 }
 
 impl Settings {
@@ -161,7 +166,7 @@ impl Settings {
             roots
         };
         let settings = Self {
-            listen: layers.one("listen", serve.listen, || SocketAddr::from(([127, 0, 0, 1], 0)))?,
+            listen: layers.one("listen", serve.listen, || SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT)))?,
             tls_cert: layers.optional("tls-cert", serve.tls_cert.clone())?,
             tls_key: layers.optional("tls-key", serve.tls_key.clone())?,
             insecure: layers.one("insecure", serve.insecure.then_some(true), || false)?,
@@ -190,6 +195,7 @@ impl Settings {
             default_directory,
             config_file: layers.file.clone(),
             config_dir,
+            home,
         };
         settings.check_listening()?;
         Ok(settings)

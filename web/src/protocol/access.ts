@@ -1,68 +1,138 @@
-/** Getting in: the token, the ticket that it buys, and the socket that the ticket opens. */
+/**
+ * Getting in. Page and host prove to each other that they know the token, and neither sends it.
+ *
+ * While the host is down, any program may listen on its port. So the page keeps a key that it made of the token and its own
+ * origin, asks for a proof over a nonce before it says anything, and hears a second proof on the WebSocket before it uses it.
+ * Only the host of that token can make them, and only for the address that this page has.
+ */
 
+import { fromHex, hmacSha256, toHex } from './hmac';
 import type { Socket, SocketListener } from './jsonrpc';
+import { randomHex } from './random';
 
-const STORED = 'grove.token';
+const STORED_KEY = 'grove.pageKey';
+/** Where pages of earlier versions stored the token itself. */
+const STORED_TOKEN = 'grove.token';
 const PATIENCE_MS = 10_000;
+const NONCE_BYTES = 32;
+const PROOF = /^[0-9a-f]{64}$/;
+const CHALLENGE = /^[\w-]{16,128}$/;
 
-/** The host does not know the token. */
-export class Unauthorized extends Error {
-  override name = 'Unauthorized';
+/** The program at the host's address did not prove that it knows the token. Nothing was said to it. */
+export class NotProven extends Error {
+  override name = 'NotProven';
+}
+
+/** The key of this origin's pages, in hexadecimal. The token cannot be told from it. */
+export type PageKey = string;
+
+/** What both sides make their proofs of. The host has the same names in `page_access.rs`. */
+export const derivePageKey = async (token: string, origin: string): Promise<PageKey> =>
+  toHex(await hmacSha256(new TextEncoder().encode(token), `grove page key 1\n${origin}\n`));
+export const proofs = {
+  host: (key: PageKey, nonce: string, challenge: string) => sign(key, `grove host proof 1\n${nonce}\n${challenge}`),
+  page: (key: PageKey, nonce: string, challenge: string) => sign(key, `grove page answer 1\n${nonce}\n${challenge}`),
+  socket: (key: PageKey, nonce: string, challenge: string) => sign(key, `grove socket proof 1\n${nonce}\n${challenge}`),
+};
+
+async function sign(key: PageKey, message: string): Promise<string> {
+  return toHex(await hmacSha256(fromHex(key), message));
+}
+
+/** The address that the host goes by. While the page is developed, its own address is another one. */
+function hostOrigin(): string {
+  return import.meta.env.DEV ? (import.meta.env['VITE_GROVE_URL'] ?? location.origin) : location.origin;
 }
 
 /**
- * Takes the token out of the address (`#token=…`), so that it is neither shown nor kept in the history, and remembers
- * it for this tab. Gives what this tab remembers.
+ * Takes the token out of the address (`#token=…`), so that it is neither shown nor kept in the history, and gives the key
+ * that this tab has: the token's, or the one that it stored.
  */
-export function takeToken(): string | undefined {
+export function takeKey(): Promise<PageKey> | undefined {
   const found = /^#token=([^&]+)$/.exec(location.hash)?.[1];
   if (found) {
-    keepToken(decodeURIComponent(found));
     history.replaceState(null, '', location.pathname + location.search);
+    return keepToken(decodeURIComponent(found));
   }
-  return sessionStorage.getItem(STORED) ?? undefined;
+  const token = sessionStorage.getItem(STORED_TOKEN);
+  if (token) {
+    sessionStorage.removeItem(STORED_TOKEN);
+    return keepToken(token);
+  }
+  const stored = sessionStorage.getItem(STORED_KEY);
+  return stored && PROOF.test(stored) ? Promise.resolve(stored) : undefined;
 }
 
-export function keepToken(token: string): void {
-  sessionStorage.setItem(STORED, token);
+/** Makes the key of a token and stores it for this tab; the token itself is kept nowhere. */
+export async function keepToken(token: string): Promise<PageKey> {
+  const key = await derivePageKey(token, hostOrigin());
+  sessionStorage.setItem(STORED_KEY, key);
+  return key;
 }
 
-export function forgetToken(): void {
-  sessionStorage.removeItem(STORED);
+export function forgetKey(): void {
+  sessionStorage.removeItem(STORED_KEY);
 }
 
-/** A ticket is good for one socket: browsers cannot send the token itself with one. */
-export async function buyTicket(token: string): Promise<string> {
-  const response = await fetch(new URL('ticket', document.baseURI), {
+/** Opens a socket to the host, once it has proved that it is the host. */
+export async function openProvenSocket(key: PageKey): Promise<Socket> {
+  const nonce = randomHex(NONCE_BYTES);
+  const challenge = await askForProof(key, nonce);
+  return openSocket(key, nonce, challenge);
+}
+
+async function askForProof(key: PageKey, nonce: string): Promise<string> {
+  const address = new URL('proof', document.baseURI);
+  address.searchParams.set('nonce', nonce);
+  const response = await fetch(address, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
     cache: 'no-store',
     credentials: 'omit',
+    // An impostor cannot send the page elsewhere.
+    redirect: 'error',
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
-  if (response.status === 401 || response.status === 403) throw new Unauthorized('the host does not know this token');
-  if (!response.ok) throw new Error(`the host gave no ticket (${response.status})`);
-  return ((await response.json()) as { ticket: string }).ticket;
+  // The host is there, and cannot answer now.
+  if (response.status === 429 || response.status === 503) throw new Error(`the host is busy (${response.status})`);
+  if (!response.ok) throw new NotProven(`the program at this address gave no proof (${response.status})`);
+  const said = (await response.json().catch(() => undefined)) as { proof?: unknown; challenge?: unknown } | undefined;
+  const { proof, challenge } = said ?? {};
+  if (
+    typeof challenge !== 'string' ||
+    !CHALLENGE.test(challenge) ||
+    proof !== (await proofs.host(key, nonce, challenge))
+  )
+    throw new NotProven('the program at this address does not know the token');
+  return challenge;
 }
 
-export function openSocket(ticket: string): Promise<Socket> {
+async function openSocket(key: PageKey, nonce: string, challenge: string): Promise<Socket> {
+  const [answer, expected] = await Promise.all([
+    proofs.page(key, nonce, challenge),
+    proofs.socket(key, nonce, challenge),
+  ]);
   const address = new URL('ws', document.baseURI);
   address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:';
-  address.searchParams.set('ticket', ticket);
+  for (const [name, value] of Object.entries({ challenge, answer, nonce })) address.searchParams.set(name, value);
   return new Promise((resolve, reject) => {
     const web = new WebSocket(address);
     const timer = setTimeout(() => web.close(), PATIENCE_MS);
+    let proven = false;
     let listener: SocketListener | undefined;
-    web.addEventListener('open', () => {
+    web.addEventListener('message', (event) => {
+      if (typeof event.data !== 'string') return;
+      if (proven) return listener?.message(event.data);
       clearTimeout(timer);
+      if (proofIn(event.data) !== expected) {
+        reject(new NotProven('the program at this address does not know the token'));
+        return web.close();
+      }
+      proven = true;
       resolve({
         send: (message) => web.send(message),
         close: () => web.close(),
         listen: (given) => (listener = given),
       });
-    });
-    web.addEventListener('message', (event) => {
-      if (typeof event.data === 'string') listener?.message(event.data);
     });
     web.addEventListener('close', (event) => {
       clearTimeout(timer);
@@ -71,4 +141,14 @@ export function openSocket(ticket: string): Promise<Socket> {
       listener?.closed(reason);
     });
   });
+}
+
+/** The proof that a socket's first message holds. */
+function proofIn(message: string): unknown {
+  try {
+    const { method, params } = JSON.parse(message) as { method?: unknown; params?: { proof?: unknown } };
+    return method === 'x-grove/hostProof' ? params?.proof : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -6,15 +6,16 @@
 
 import { ErrorCodes, PROTOCOL_VERSIONS, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
 import type { InitializeResult, Notifications, ReconnectResult } from '../wire/types';
-import { Unauthorized } from './access';
+import { NotProven } from './access';
 import { waitBefore } from './backoff';
 import { Peer, RpcError, type Socket } from './jsonrpc';
 
 export type Status =
   | { kind: 'connecting'; attempt: number }
   | { kind: 'online' }
-  | { kind: 'waiting'; attempt: number; retryAt: number; reason: string }
-  /** Trying again would not help. */
+  /** `unproven`: a program answers that did not prove to be the host. */
+  | { kind: 'waiting'; attempt: number; retryAt: number; reason: string; unproven: boolean }
+  /** Trying again would not help: no host ever proved that it knows the token. */
   | { kind: 'unauthorized' }
   | { kind: 'refused'; reason: string };
 
@@ -35,8 +36,8 @@ export interface ConnectionOwner {
 }
 
 export interface Access {
-  buyTicket(): Promise<string>;
-  openSocket(ticket: string): Promise<Socket>;
+  /** Opens a socket to a host that has proved that it is the host. Fails with `NotProven` where it has not. */
+  openSocket(): Promise<Socket>;
 }
 
 const SILENCE_MS = 20_000;
@@ -51,6 +52,8 @@ export class Connection {
   #peer: Peer | undefined;
   /** Whether the host may still know this client. */
   #known = false;
+  /** Whether this page was ever connected: the token is the host's then. */
+  #wasOnline = false;
   #attempt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -88,7 +91,7 @@ export class Connection {
     this.#retry = undefined;
     this.#owner.statusChanged({ kind: 'connecting', attempt: this.#attempt });
     try {
-      const socket = await this.#access.openSocket(await this.#access.buyTicket());
+      const socket = await this.#access.openSocket();
       let early: string | undefined;
       const peer = new Peer(socket, {
         notification: (method, params) => this.#owner.notification(method, params),
@@ -100,6 +103,7 @@ export class Connection {
       await this.#shakeHands(peer);
       if (early !== undefined) throw new Error(early);
       this.#peer = peer;
+      this.#wasOnline = true;
       this.#attempt = 0;
       this.#busy = false;
       if (this.#stopped) return peer.close('stopped');
@@ -108,12 +112,12 @@ export class Connection {
       this.#owner.statusChanged({ kind: 'online' });
     } catch (error) {
       this.#busy = false;
-      if (error instanceof Unauthorized) {
+      if (error instanceof NotProven && !this.#wasOnline) {
         this.#owner.statusChanged({ kind: 'unauthorized' });
       } else if (error instanceof RpcError && error.code === ErrorCodes.UnsupportedProtocolVersion) {
         this.#owner.statusChanged({ kind: 'refused', reason: error.message });
       } else {
-        this.#wait(error instanceof Error ? error.message : String(error));
+        this.#wait(error instanceof Error ? error.message : String(error), error instanceof NotProven);
       }
     }
   }
@@ -173,11 +177,17 @@ export class Connection {
     if (!this.#stopped) this.#wait(reason);
   }
 
-  #wait(reason: string): void {
+  #wait(reason: string, unproven = false): void {
     const wait = waitBefore(this.#attempt, this.#random);
     this.#attempt += 1;
     this.#retry = setTimeout(() => void this.#connect(), wait);
-    this.#owner.statusChanged({ kind: 'waiting', attempt: this.#attempt, retryAt: Date.now() + wait, reason });
+    this.#owner.statusChanged({
+      kind: 'waiting',
+      attempt: this.#attempt,
+      retryAt: Date.now() + wait,
+      reason,
+      unproven,
+    });
   }
 
   /** A line can be dead without anybody saying so: whoever is silent for long is asked, and left if there is no answer. */

@@ -52,7 +52,8 @@ fn a_host_in_the_background_holds_nothing_of_whoever_started_it() {
     let mut command = Command::new("/bin/sh");
     let script = format!("exec 9>{}; exec \"$0\" \"$@\"", place.path("left-open").display());
     command.args(["-c", &script, env!("CARGO_BIN_EXE_grove"), "start", "--json", "--data-dir"]).arg(place.data());
-    command.env_clear().env("HOME", place.home()).current_dir(place.home()).stdin(Stdio::null());
+    command.env_clear().env("HOME", place.home()).env("GROVE_LISTEN", "127.0.0.1:0");
+    command.current_dir(place.home()).stdin(Stdio::null());
     // This waits until nobody holds its pipes.
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

@@ -126,6 +126,7 @@ fn serve_without_json_says_how_to_connect() {
 /// `grove config show --json` in a place, with more arguments and variables.
 fn config(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Value {
     let mut command = place.grove(&["config", "show", "--json"]);
+    command.env_remove("GROVE_LISTEN");
     let ran = Ran::from(command.args(args).envs(variables.iter().copied()).output().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     serde_json::from_str(&ran.stdout).unwrap()
@@ -138,7 +139,7 @@ fn config_show_names_every_setting_with_its_value_and_source() {
     let default = |value: Value| json!({"value": value, "source": {"kind": "default"}});
     let defaults = json!({
         "data-dir": default(json!(home.join(".local/share/grove"))),
-        "listen": default(json!("127.0.0.1:0")),
+        "listen": default(json!("127.0.0.1:4747")),
         "tls-cert": default(json!(null)),
         "tls-key": default(json!(null)),
         "insecure": default(json!(false)),
@@ -237,7 +238,8 @@ fn config_show_is_readable() {
     let file = place.home().join(".config/grove/grove.toml");
     assert!(ran.stdout.contains(&format!("{} (does not exist)", file.display())), "{}", ran.stdout);
     place.write("home/.config/grove/grove.toml", "replay-actions = 5");
-    let ran = Ran::from(place.grove(&["config", "show"]).env("GROVE_TURN_SILENCE", "7").output().unwrap());
+    let mut command = place.grove(&["config", "show"]);
+    let ran = Ran::from(command.env_remove("GROVE_LISTEN").env("GROVE_TURN_SILENCE", "7").output().unwrap());
     assert!(!ran.stdout.contains("does not exist"));
     let line = |name: &str| {
         let line = ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name}"));
@@ -245,7 +247,7 @@ fn config_show_is_readable() {
     };
     assert_eq!(line("replay-actions"), format!("replay-actions 5 file {}", file.display()));
     assert_eq!(line("turn-silence"), "turn-silence 7 environment GROVE_TURN_SILENCE");
-    assert_eq!(line("listen"), "listen 127.0.0.1:0 default");
+    assert_eq!(line("listen"), "listen 127.0.0.1:4747 default");
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ mod lists;
 mod logs;
 mod nonsense;
 mod page;
+mod port;
 mod pressure;
 mod reconnect;
 mod refusals;

@@ -59,6 +59,8 @@ impl Place {
     pub(crate) fn grove(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_grove"));
         command.env_clear().env("HOME", self.home()).current_dir(&self.root).stdin(Stdio::null()).args(args);
+        // Hosts of tests take any free port: two never collide, and the default port stays free.
+        command.env("GROVE_LISTEN", "127.0.0.1:0");
         command
     }
 

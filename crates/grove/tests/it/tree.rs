@@ -73,7 +73,7 @@ fn goto(place: &Place, args: &[&str]) -> String {
 fn sent_again(place: &Place, printed: &str) -> String {
     let again = printed.split_once("to send it again: grove ").unwrap().1;
     let mut shell = Command::new("/bin/sh");
-    shell.env_clear().env("HOME", place.home()).env("GROVE_DATA_DIR", place.data());
+    shell.env_clear().env("HOME", place.home()).env("GROVE_DATA_DIR", place.data()).env("GROVE_LISTEN", "127.0.0.1:0");
     shell.args(["-c", &format!("exec \"$0\" {}", again.replacen("send", "send --wait", 1))]);
     let ran = Ran::from(shell.arg(env!("CARGO_BIN_EXE_grove")).output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -353,6 +353,7 @@ async fn on_a_terminal_lines_have_colours_and_are_cut_to_its_width() {
     let place = &host.place;
     let mut shell = Command::new("/bin/sh");
     shell.env_clear().env("HOME", place.home()).env("GROVE_DATA_DIR", place.data()).env("TERM", "xterm");
+    shell.env("GROVE_LISTEN", "127.0.0.1:0");
     shell.args(["-c", "stty cols 40 && exec \"$0\" tree s", env!("CARGO_BIN_EXE_grove")]);
     let mut terminal = Terminal::start(shell);
     terminal.until("* assistant: a word and");

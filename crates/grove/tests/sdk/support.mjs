@@ -33,7 +33,8 @@ export async function folder(t) {
 
 /** The environment of a host that sees nothing of the machine's user. */
 export function surroundings(home) {
-    return { PATH: process.env.PATH, HOME: home, GROVE_DATA_DIR: join(home, "data"), GROVE_LOG: "warn" };
+    const grove = { GROVE_DATA_DIR: join(home, "data"), GROVE_LISTEN: "127.0.0.1:0", GROVE_LOG: "warn" };
+    return { PATH: process.env.PATH, HOME: home, ...grove };
 }
 
 /** A host that SDKs find at an address. It ends with the test. */

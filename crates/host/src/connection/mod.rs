@@ -43,8 +43,8 @@ const PIECES: usize = 64;
 /// How long a client that is told to go may take to hear it.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
-/// Serves one WebSocket, its upgrade done, until either side ends it.
-pub(crate) async fn serve(host: Host, stream: impl Stream) {
+/// Serves one WebSocket, its upgrade done, until either side ends it. A `first` message goes out before everything else.
+pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>) {
     let limits = &host.0.config.limits;
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
@@ -54,6 +54,9 @@ pub(crate) async fn serve(host: Host, stream: impl Stream) {
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let id = host.next_connection();
     let queue = Arc::new(Queue::new(limits));
+    if let Some(first) = first {
+        queue.push(Outgoing::Frame(first.into()));
+    }
     let mut peer = Peer::new(host.clone(), id, queue.clone());
     let (inbox, messages) = mpsc::channel(INBOX);
     let tap = host.0.config.frame_log.as_ref().map(|log| log.tap(id, host.0.env.clock.clone()));

@@ -9,7 +9,11 @@ use percent_encoding::percent_decode_str;
 use subtle::ConstantTimeEq;
 
 use super::guests::Proof;
+use super::page_access::PageKey;
 use crate::env::Random;
+
+/// The names that loopback has.
+const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// The secret that opens the host. It is never shown by `Debug`.
 #[derive(Clone)]
@@ -92,14 +96,29 @@ pub(super) enum Refusal {
     Bearer,
     #[error("the ticket is wrong, was used, or is older than 30 s: get a new one with `POST /ticket`")]
     Ticket,
+    #[error(
+        "the answer to the challenge is wrong, was used, or is older than 30 s: get a new challenge with `POST /proof`"
+    )]
+    PageAnswer,
+    #[error("no page is served on this listener")]
+    NoPage,
+    #[error(
+        "a listener for other machines proves nothing under a loopback name: open the page at the loopback address that `grove status` prints"
+    )]
+    LoopbackName,
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match self {
             Refusal::HostCount => StatusCode::BAD_REQUEST,
-            Refusal::ForeignHost | Refusal::ForeignOrigin | Refusal::Token | Refusal::Bearer => StatusCode::FORBIDDEN,
-            Refusal::Ticket => StatusCode::UNAUTHORIZED,
+            Refusal::ForeignHost
+            | Refusal::ForeignOrigin
+            | Refusal::Token
+            | Refusal::Bearer
+            | Refusal::NoPage
+            | Refusal::LoopbackName => StatusCode::FORBIDDEN,
+            Refusal::Ticket | Refusal::PageAnswer => StatusCode::UNAUTHORIZED,
         };
         (status, format!("{self}\n")).into_response()
     }
@@ -109,11 +128,10 @@ impl Access {
     /// Access to a host that listens on a loopback address, under the names that loopback has.
     pub fn loopback(token: Token, address: SocketAddr) -> Self {
         let port = address.port();
-        let names = ["127.0.0.1".to_owned(), "localhost".to_owned(), "[::1]".to_owned()];
-        let mut hosts: Vec<String> = names.iter().map(|name| format!("{name}:{port}")).collect();
+        let mut hosts: Vec<String> = LOOPBACK_NAMES.iter().map(|name| format!("{name}:{port}")).collect();
         hosts.push(address.to_string());
         if port == 80 {
-            hosts.extend(names);
+            hosts.extend(LOOPBACK_NAMES.map(str::to_owned));
         }
         Self { key: Key::Token(token), names: Names::These(hosts), scheme: "http://" }
     }
@@ -180,12 +198,32 @@ impl Access {
         if self.opens(bearer(headers).unwrap_or_default()) { Ok(()) } else { Err(Refusal::Bearer) }
     }
 
+    /// The key for pages of the origin that a request names. [`check_source`](Self::check_source) comes first: it refuses
+    /// names that are not this host's.
+    pub(super) fn page_key(&self, headers: &HeaderMap) -> Result<PageKey, Refusal> {
+        let Key::Token(token) = &self.key else { return Err(Refusal::NoPage) };
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).ok_or(Refusal::HostCount)?;
+        let host = host.to_ascii_lowercase();
+        // Otherwise a program on a loopback port could have a proof for that port from here: any name is taken here.
+        if matches!(self.names, Names::Any) && self.scheme == "http://" && is_loopback_name(&host) {
+            return Err(Refusal::LoopbackName);
+        }
+        Ok(PageKey::derive(token.reveal(), &format!("{}{host}", self.scheme)))
+    }
+
     fn opens(&self, guess: &str) -> bool {
         match &self.key {
             Key::Token(token) => token.matches(guess),
             Key::Unneeded => true,
         }
     }
+}
+
+/// Tells names of loopback, under which a loopback listener serves its page, from others. The name is in lower case.
+fn is_loopback_name(host: &str) -> bool {
+    LOOPBACK_NAMES
+        .iter()
+        .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')))
 }
 
 /// The token that a request brings as a bearer.
@@ -288,6 +326,25 @@ mod tests {
             (owner.check_token(&HeaderMap::new(), None), owner.check_bearer(&HeaderMap::new())),
             (Ok(()), Ok(()))
         );
+    }
+
+    #[test]
+    fn a_page_key_is_for_the_origin_that_is_asked_for_and_no_other_listener_gives_one_for_loopback() {
+        let key = |access: &Access, host: &str| {
+            let nonce = format!("nonce={}", "0a".repeat(32));
+            let nonce = crate::server::page_access::Nonce::from_query(Some(&nonce)).unwrap();
+            access.page_key(&headers(&[("host", host)])).map(|key| key.prove(&nonce, ""))
+        };
+        let (secret, local) = (Token::parse(SECRET).unwrap(), access());
+        assert_eq!(key(&local, "LOCALHOST:4000"), key(&local, "localhost:4000"));
+        assert_ne!(key(&local, "localhost:4000"), key(&local, "127.0.0.1:4000"));
+        assert_ne!(key(&local, "localhost:4000"), key(&Access::remote(secret.clone(), Privacy::Tls), "localhost:4000"));
+        let plain = Access::remote(secret, Privacy::None);
+        assert!(key(&plain, "lab.example:4000").is_ok());
+        for name in ["localhost:4000", "127.0.0.1", "[::1]:4000", "LocalHost:1"] {
+            assert_eq!(key(&plain, name), Err(Refusal::LoopbackName), "{name}");
+        }
+        assert_eq!(key(&Access::owner(), "localhost"), Err(Refusal::NoPage));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod access;
 mod guests;
 mod leased;
 mod page;
+mod page_access;
 pub mod sdk;
 mod ticket;
 mod tls;
@@ -33,6 +34,7 @@ pub use unix::UnixSocket;
 use access::{Refusal, in_query};
 use guests::{Doorstep, Places, Proof};
 pub(crate) use guests::{Guest, ShownOut};
+use page_access::{Nonce, PageAnswer, ProofRate};
 use ticket::Tickets;
 use visits::Visits;
 
@@ -54,6 +56,9 @@ struct Server {
     access: Arc<Access>,
     page: Option<Arc<Page>>,
     tickets: Arc<Tickets>,
+    /// Challenges that pages answer to open a WebSocket, and the rate of proofs, for this listener.
+    challenges: Arc<Tickets>,
+    proofs: Arc<ProofRate>,
     visits: Arc<Visits>,
     programs: Arc<sdk::Programs>,
 }
@@ -84,6 +89,8 @@ impl Serving {
             access: access.clone(),
             page: self.page.clone(),
             tickets: self.tickets.clone(),
+            challenges: Tickets::new(self.host.0.env.clone()),
+            proofs: Arc::new(ProofRate::new(self.host.0.env.clock.now())),
             visits: self.visits.clone(),
             programs: self.programs.clone(),
         };
@@ -182,10 +189,20 @@ async fn serve_stream(stream: Box<dyn Stream>, router: Router, guest: Guest, mut
     }
 }
 
+impl Server {
+    /// Checks a page's answer, and gives the message that proves the host to the page.
+    fn answered(&self, headers: &HeaderMap, page: &PageAnswer) -> Result<String, Refusal> {
+        let key = self.access.page_key(headers)?;
+        let is_right = key.accepts(page) && self.challenges.redeem(&page.challenge);
+        if is_right { Ok(key.socket_proof(page)) } else { Err(Refusal::PageAnswer) }
+    }
+}
+
 fn router(server: Server) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/ticket", post(issue_ticket))
+        .route("/proof", post(prove))
         .route("/ws", get(upgrade))
         .route("/x-grove", post(leased::answer))
         .route("/copilot", get(sdk::carry))
@@ -241,6 +258,32 @@ async fn issue_ticket(State(server): State<Server>, request: Request) -> Respons
     ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
 }
 
+/// Proves to a page that this host knows the token, and gives the challenge that the page has to answer. Nobody needs a
+/// token to ask; a `POST` because a browser then says where the page comes from.
+async fn prove(State(server): State<Server>, request: Request) -> Response {
+    let key = match server.access.page_key(request.headers()) {
+        Ok(key) => key,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let Some(nonce) = Nonce::from_query(request.uri().query()) else {
+        return (StatusCode::BAD_REQUEST, "`?nonce=` must be 32 bytes in lower-case hexadecimal\n").into_response();
+    };
+    if !server.proofs.allows(server.host.0.env.clock.now()) {
+        let wait = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
+        return (StatusCode::TOO_MANY_REQUESTS, wait, "too many proofs were asked for: try again\n").into_response();
+    }
+    match server.challenges.issue() {
+        Ok(challenge) => {
+            let answer = serde_json::json!({"proof": key.prove(&nonce, &challenge), "challenge": challenge});
+            ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(answer)).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "no randomness for a challenge");
+            (StatusCode::SERVICE_UNAVAILABLE, "there is no randomness for a challenge: try again\n").into_response()
+        }
+    }
+}
+
 /// Says that the host is alive; to those who hold the token, also what it is doing.
 async fn healthz(State(server): State<Server>, request: Request) -> Response {
     if server.access.check_token(request.headers(), request.uri().query()).is_err() {
@@ -265,17 +308,22 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
 async fn upgrade(State(server): State<Server>, Extension(guest): Extension<Guest>, mut request: Request) -> Response {
     let query = request.uri().query();
     let allowed = server.access.check_token(request.headers(), query);
-    let ticket = in_query(query, "ticket");
-    if let (Err(refusal), None) = (allowed, &ticket) {
+    let (ticket, page) = (in_query(query, "ticket"), PageAnswer::from_query(query));
+    if let (Err(refusal), None, None) = (allowed, &ticket, &page) {
         return refusal.into_response();
     }
     let Some(key) = websocket_key(request.headers()) else {
         return (StatusCode::UPGRADE_REQUIRED, "this address speaks WebSocket, version 13\n").into_response();
     };
-    // A ticket is used up by what it opens, and by nothing else.
-    if allowed.is_err() && !ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) {
-        return Refusal::Ticket.into_response();
-    }
+    // A ticket or a challenge is used up by what it opens, and by nothing else.
+    let first = match page {
+        Some(page) => match server.answered(request.headers(), &page) {
+            Ok(proof) => Some(proof),
+            Err(refusal) => return refusal.into_response(),
+        },
+        None if allowed.is_ok() || ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) => None,
+        None => return Refusal::Ticket.into_response(),
+    };
     let place = match guest.let_in() {
         Ok(place) => place,
         Err(full) => return full.into_response(),
@@ -286,7 +334,7 @@ async fn upgrade(State(server): State<Server>, Extension(guest): Extension<Guest
     let visit = server.visits.begin();
     server.host.0.env.spawn.spawn(Box::pin(async move {
         match upgraded.await {
-            Ok(stream) => connection::serve(host, TokioIo::new(stream)).await,
+            Ok(stream) => connection::serve(host, TokioIo::new(stream), first).await,
             Err(error) => tracing::debug!(%error, "a WebSocket was not taken up"),
         }
         drop((place, visit));

@@ -18,7 +18,7 @@ use crate::env::Env;
 /// How long a ticket can be used.
 pub(super) const LIFE: Duration = Duration::from_secs(30);
 /// How many may be unused at a time; past it the oldest go.
-const MOST: usize = 1_024;
+pub(super) const MOST: usize = 1_024;
 
 /// The tickets that were issued and not yet used.
 pub(super) struct Tickets {

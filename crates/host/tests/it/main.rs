@@ -19,6 +19,7 @@ mod imports;
 mod laws;
 mod lender;
 mod outlasting;
+mod page_access;
 mod resting;
 mod server;
 mod slow;

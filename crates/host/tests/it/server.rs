@@ -15,22 +15,22 @@ use tokio::time::Instant;
 
 use crate::harness::Pipes;
 
-const ADDRESS: &str = "127.0.0.1:7000";
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const ADDRESS: &str = "127.0.0.1:7000";
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-struct Served {
+pub(crate) struct Served {
     serving: Serving,
     dial: mpsc::UnboundedSender<DuplexStream>,
 }
 
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(": ")?;
             key.eq_ignore_ascii_case(name).then_some(value)
@@ -39,7 +39,7 @@ impl Answer {
 }
 
 impl Served {
-    async fn start(config: Config, page: Option<Page>) -> Self {
+    pub(crate) async fn start(config: Config, page: Option<Page>) -> Self {
         let host = Host::in_memory(Env::in_memory(), config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
@@ -51,13 +51,13 @@ impl Served {
         Self { serving, dial }
     }
 
-    fn dial(&self) -> DuplexStream {
+    pub(crate) fn dial(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(64 << 10);
         self.dial.send(far).unwrap();
         near
     }
 
-    async fn http(&self, line: &str, headers: &[&str]) -> Answer {
+    pub(crate) async fn http(&self, line: &str, headers: &[&str]) -> Answer {
         let mut stream = self.dial();
         let mut head = format!("{line} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: close\r\n");
         headers.iter().for_each(|header| head.push_str(&format!("{header}\r\n")));
@@ -69,7 +69,7 @@ impl Served {
         Answer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
-    async fn client(&self, client_id: &str) -> Client {
+    pub(crate) async fn client(&self, client_id: &str) -> Client {
         let mut client =
             Client::over(Box::new(self.dial()), &format!("ws://{ADDRESS}/ws?tkn={TOKEN}"), client_id).await;
         client.initialize(&[]).await;
@@ -145,6 +145,7 @@ async fn every_answer_tells_a_browser_to_be_strict() {
         ("GET /nothing", 404),
         ("GET /healthz", 200),
         ("POST /ticket", 403),
+        ("POST /proof", 400),
         ("GET /ws", 403),
     ] {
         let answer = host.http(line, &[]).await;
