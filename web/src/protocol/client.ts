@@ -22,6 +22,7 @@ import { type Reducer, reducers, type States } from '../state/reducers';
 import { isVisibleInChat, isVisibleInSession } from '../state/visible';
 import { type Access, Connection, type ConnectionOwner, type Status } from './connection';
 import { NoAnswer, type Peer, RpcError } from './jsonrpc';
+import { randomId } from './random';
 
 /** How many of a chat's newest turns are asked for at first. */
 const TURNS_AT_FIRST = 60;
@@ -40,6 +41,8 @@ export interface ClientEvents {
   connected(): void;
   notification<M extends keyof Notifications>(method: M, params: Notifications[M]): void;
   rejected(rejection: Rejection): void;
+  /** The host told of an action just now, and not again after a reconnect. */
+  told(action: Action): void;
 }
 
 /** An open subscription. */
@@ -78,7 +81,7 @@ export class Client implements ConnectionOwner {
   #clientSeq = 0;
   #lastSeen = 0;
 
-  constructor(access: Access, events: ClientEvents, clientId: string = crypto.randomUUID(), random?: () => number) {
+  constructor(access: Access, events: ClientEvents, clientId: string = randomId(), random?: () => number) {
     this.clientId = clientId;
     this.#events = events;
     this.#connection = new Connection(clientId, access, this, random);
@@ -217,8 +220,11 @@ export class Client implements ConnectionOwner {
   }
 
   notification<M extends keyof Notifications>(method: M, params: Notifications[M]): void {
-    if (method === 'action') this.#receive(params as ActionEnvelope);
-    else this.#events.notification(method, params);
+    if (method === 'action') {
+      const envelope = params as ActionEnvelope;
+      this.#receive(envelope);
+      if (envelope.rejectionReason == null) this.#events.told(envelope.action);
+    } else this.#events.notification(method, params);
   }
 
   // ---- Channels ---------------------------------------------------------------------------------------------------

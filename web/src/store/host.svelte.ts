@@ -4,9 +4,13 @@ import { getContext, setContext } from 'svelte';
 import { SvelteSet } from 'svelte/reactivity';
 import { Client, type Rejection } from '../protocol/client';
 import type { Access, Status } from '../protocol/connection';
-import { ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
+import { RpcError } from '../protocol/jsonrpc';
+import { randomId } from '../protocol/random';
+import { pathOf } from '../text/format';
+import { ErrorCodes, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
 import type { ContentEncoding, Notifications, ResourceReadResult } from '../wire/types';
 
+import { CallTimes } from './calltimes.svelte';
 import { ChannelStore } from './channel.svelte';
 import { Notices } from './notices.svelte';
 import { SessionList } from './sessions.svelte';
@@ -28,6 +32,7 @@ export class Host {
   readonly root: ChannelStore<'root'>;
   readonly sessions: SessionList;
   readonly notices = new Notices();
+  readonly callTimes = new CallTimes();
   /** Prompts that were typed and not sent, by chat. */
   readonly drafts = new Map<Uri, string>();
   /** Warnings that somebody has read and put away, each with its session. */
@@ -48,6 +53,7 @@ export class Host {
       },
       connected: () => void this.sessions.refresh(),
       notification: (method, params) => this.#hear(method, params),
+      told: (action) => this.callTimes.saw(action, performance.now()),
       rejected: (rejection) => {
         this.notices.add(`The host refused ${describe(rejection)}: ${rejection.reason}`);
         for (const listener of this.onRejected) listener(rejection);
@@ -65,9 +71,23 @@ export class Host {
     });
   }
 
+  /** Why a session cannot work in a folder; undefined where nothing speaks against it. */
+  async problemOf(folder: Uri): Promise<string | undefined> {
+    try {
+      const { type } = await this.client.request('resourceResolve', { channel: ROOT_RESOURCE_URI, uri: folder });
+      return type === 'directory' ? undefined : `${pathOf(folder)} is a file, not a folder.`;
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      // What lies outside the folders that the host shows may still be worked in: nobody learns here whether it is there.
+      if (error.code === ErrorCodes.PermissionDenied) return undefined;
+      if (error.code === ErrorCodes.NotFound) return `There is no folder ${pathOf(folder)} on the host’s machine.`;
+      return error.message;
+    }
+  }
+
   /** Gives the new session's address once the host has it. */
   async createSession({ provider, workingDirectory }: NewSession): Promise<Uri> {
-    const uri = `ahp-session:/${crypto.randomUUID()}`;
+    const uri = `ahp-session:/${randomId()}`;
     await this.client.request('createSession', {
       channel: uri,
       provider,

@@ -1,5 +1,6 @@
 /** What a person wants of a chat or its session, as actions. */
 
+import { randomId } from '../protocol/random';
 import type {
   ActiveTurn,
   ChatInputAnswer,
@@ -17,10 +18,10 @@ function message(text: string): Message {
 /** A prompt starts a turn, or waits for the one that runs. */
 export function prompt(chat: ChatState, text: string): Action {
   return chat.activeTurn
-    ? { type: 'chat/pendingMessageSet', kind: 'queued', id: crypto.randomUUID(), message: message(text) }
+    ? { type: 'chat/pendingMessageSet', kind: 'queued', id: randomId(), message: message(text) }
     : {
         type: 'chat/turnStarted',
-        turnId: crypto.randomUUID(),
+        turnId: randomId(),
         startedAt: new Date().toISOString(),
         message: message(text),
       };

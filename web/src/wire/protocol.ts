@@ -24,6 +24,8 @@ export const STATUS_ACTIVITY_MASK = 0b11111;
 export const ErrorCodes = {
   MethodNotFound: -32601,
   UnsupportedProtocolVersion: -32005,
+  NotFound: -32008,
+  PermissionDenied: -32009,
 } as const;
 
 /** One action by its name: `ActionOf<'chat/delta'>`. */

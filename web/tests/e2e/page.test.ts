@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -5,13 +7,16 @@ import {
   conversation,
   dataFolder,
   type Host,
+  type Impostor,
   newSession,
   openWindow,
+  passOn,
   portOf,
   prompt,
   script,
   startBrowser,
   startHost,
+  startImpostor,
   type Window,
   WITHOUT_HOST,
 } from './support';
@@ -67,11 +72,27 @@ describe('getting in', () => {
     await page.getByText('grove open').waitFor();
     await page.getByLabel('Or paste the token here').fill('wrong');
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'did not prove that it knows this token' }).waitFor();
     await page.getByLabel('Or paste the token here').fill(host.token);
     await page.keyboard.press('Enter');
     await page.getByText('There are no sessions yet.').waitFor();
-    expectQuiet(/status of 40[13]/);
+    expectQuiet();
+  });
+
+  it('stores and sends no token, and a reload needs none', async () => {
+    const { page } = await openWindow(browser);
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.url(), JSON.stringify(request.headers())));
+    page.on('websocket', (socket) => sent.push(socket.url()));
+    await page.goto(host.link);
+    await page.getByText('There are no sessions yet.').waitFor();
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(host.token);
+    await page.reload();
+    await page.getByText('There are no sessions yet.').waitFor();
+    expect(sent.some((text) => text.includes('/proof?nonce='))).toBe(true);
+    // A browser keeps the fragment to itself.
+    expect(sent.filter((text) => text.includes(host.token) && !text.includes('#token='))).toEqual([]);
+    await page.context().close();
   });
 });
 
@@ -111,6 +132,32 @@ describe('a session', () => {
       .click();
     await tool.getByText('Denied').waitFor();
     await answers(page).getByText('Then not.').waitFor();
+    expectQuiet();
+  });
+
+  it('is created only in a folder that is there, and the person sees why not', async () => {
+    const { page } = await open();
+    mkdirSync(join(data.home, 'my project'));
+    writeFileSync(join(data.home, 'a-file'), '');
+    await page.getByRole('button', { name: 'New session' }).first().click();
+    await page.getByRole('radio', { name: /Scripted/ }).check();
+    const field = page.getByRole('textbox', { name: /directory/i });
+    for (const [typed, why] of [
+      ['relative/path', 'is not an absolute path'],
+      ['~/nowhere', 'There is no folder ~/nowhere on the host’s machine.'],
+      [`${data.home}/nowhere/at/all`, 'There is no folder'],
+      ['~/a-file', 'is a file, not a folder'],
+      ['~you/x', 'is not an absolute path'],
+    ] as const) {
+      await field.fill(typed);
+      await page.getByRole('button', { name: 'Start session' }).click();
+      await page.getByRole('alert').filter({ hasText: why }).waitFor();
+    }
+    await page.getByText('There are no sessions yet.').waitFor();
+    await field.fill('~/my project');
+    await page.getByRole('button', { name: 'Start session' }).click();
+    await page.getByRole('textbox', { name: 'Prompt' }).waitFor();
+    await page.getByRole('main').getByText('my project').first().waitFor();
     expectQuiet();
   });
 
@@ -250,6 +297,73 @@ describe('two browsers', () => {
     await one.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await two.page.getByText('This session cannot be shown: it was deleted').waitFor();
     expectQuiet();
+  });
+});
+
+describe('another program on the port of a host that is down', () => {
+  const IMPOSTOR = 'Another program answers at this address';
+
+  /** Opens a session, ends the host, and has a program in its place. */
+  async function replaceHost(answer: Parameters<typeof startImpostor>[1]): Promise<{ window: Window; fake: Impostor }> {
+    const window = await open();
+    await newSession(window.page);
+    await prompt(window.page, script([{ say: 'Before.' }]));
+    await answers(window.page).getByText('Before.').waitFor();
+    await window.page.getByRole('button', { name: 'Send' }).waitFor();
+    const port = portOf(host);
+    await host.kill();
+    return { window, fake: await startImpostor(port, answer) };
+  }
+
+  /** It heard of nonces and of nothing else: no token, no key, no answer to a challenge, no socket. */
+  async function expectNothingSaid({ page }: Window, fake: Impostor): Promise<void> {
+    const key = await page.evaluate(() => sessionStorage.getItem('grove.pageKey'));
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    expect(fake.heard.length).toBeGreaterThan(0);
+    for (const { method, url, rest } of fake.heard) {
+      expect(`${method} ${url}`).toMatch(/^POST \/proof\?nonce=[0-9a-f]{64}$/);
+      expect(rest).not.toContain(host.token);
+      expect(rest).not.toContain(key!);
+      expect(rest).not.toContain('Sent while away');
+    }
+  }
+
+  it('gets nothing, and the page goes on with the host when that is back', async () => {
+    const guess = JSON.stringify({ proof: '0'.repeat(64), challenge: 'A'.repeat(43) });
+    const { window, fake } = await replaceHost(() => Promise.resolve({ status: 200, body: guess }));
+    const { page } = window;
+    await page.getByText(IMPOSTOR).waitFor();
+    await prompt(page, script([{ say: 'Sent while away.' }]));
+    await fake.until(3);
+    await expectNothingSaid(window, fake);
+    await fake.close();
+    host = await startHost(data.path, fake.port);
+    await answers(page).getByText('Sent while away.').waitFor({ timeout: 40_000 });
+    await page.getByText(IMPOSTOR).waitFor({ state: 'detached' });
+  });
+
+  it('that asks the real host elsewhere for the proof gets nothing either', async () => {
+    let asked = 0;
+    // In turn as the real host wants to be called, and as the page calls it.
+    const { window, fake } = await replaceHost((url, headers) =>
+      passOn(host, url, asked++ % 2 === 0 ? {} : { host: headers['host'], origin: headers['origin'] }),
+    );
+    host = await startHost(data.path, 0);
+    await window.page.getByText(IMPOSTOR).waitFor();
+    await fake.until(4);
+    expect(fake.answered).toContain(200);
+    expect(fake.answered).toContain(403);
+    await expectNothingSaid(window, fake);
+    await fake.close();
+  });
+
+  it('is not the host, and another token can be entered', async () => {
+    const { window, fake } = await replaceHost(() => Promise.resolve({ status: 404, body: 'nothing here' }));
+    await window.page.getByText(IMPOSTOR).waitFor();
+    await window.page.getByRole('button', { name: 'Enter another token' }).click();
+    await window.page.getByLabel('Or paste the token here').waitFor();
+    expect(await window.page.evaluate(() => sessionStorage.length)).toBe(0);
+    await fake.close();
   });
 });
 

@@ -1,7 +1,8 @@
 /** A real host and a real browser, both started by the test that needs them. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request, type RequestOptions } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,11 +12,15 @@ import { type Browser, type BrowserContextOptions, chromium, type Locator, type 
 const program = process.env['GROVE_BIN'] ?? fileURLToPath(new URL('../../../target/debug/grove', import.meta.url));
 const browserProgram = process.env['CHROMIUM_BIN'] ?? '/usr/bin/chromium';
 
-/** A folder for a host's data, gone at the end of the test. */
-export function dataFolder(): { path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'grove-e2e-'));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) };
+/** A folder for a host's data, and a home folder beside it: gone at the end of the test. */
+export function dataFolder(): { path: string; home: string; remove(): void } {
+  const root = mkdtempSync(join(tmpdir(), 'grove-e2e-'));
+  const path = join(root, 'data');
+  mkdirSync(homeOf(path));
+  return { path, home: homeOf(path), remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }) };
 }
+
+const homeOf = (data: string): string => join(data, '../home');
 
 export interface Host {
   address: string;
@@ -32,7 +37,7 @@ export async function startHost(data: string, port = 0): Promise<Host> {
   const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json'];
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HOME: data, GROVE_CONFIG: join(data, 'no-grove.toml') },
+    env: { ...process.env, HOME: homeOf(data), GROVE_CONFIG: join(homeOf(data), 'no-grove.toml') },
   });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));
@@ -53,6 +58,75 @@ export async function startHost(data: string, port = 0): Promise<Host> {
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };
+}
+
+/** A program that has a host's port, with everything that it was told. */
+export interface Impostor {
+  port: number;
+  heard: { method: string; url: string; rest: string }[];
+  answered: number[];
+  /** Waits until it was asked so often. */
+  until(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startImpostor(
+  port: number,
+  answer: (url: string, headers: Record<string, string>) => Promise<{ status: number; body: string }>,
+): Promise<Impostor> {
+  const heard: Impostor['heard'] = [];
+  const answered: number[] = [];
+  let listener = (): void => {};
+  const server = createServer((request, response) => {
+    const { method = '', url = '', headers } = request;
+    let body = '';
+    request.on('data', (data: Buffer) => (body += data.toString()));
+    request.on('end', () => {
+      heard.push({ method, url, rest: JSON.stringify(headers) + body });
+      const done = ({ status, body }: { status: number; body: string }): void => {
+        answered.push(status);
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+        listener();
+      };
+      answer(url, headers as Record<string, string>).then(done, (error: unknown) =>
+        done({ status: 500, body: String(error) }),
+      );
+    });
+  });
+  server.on('upgrade', (request, socket) => {
+    heard.push({ method: 'UPGRADE', url: request.url ?? '', rest: JSON.stringify(request.headers) });
+    socket.destroy();
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
+  return {
+    port,
+    heard,
+    answered,
+    until: (count) =>
+      new Promise((resolve) => {
+        listener = () => answered.length >= count && resolve();
+        listener();
+      }),
+    close: () => new Promise((resolve) => (server.close(() => resolve()), server.closeAllConnections())),
+  };
+}
+
+/** Asks a host what somebody else was asked, with headers of one's own choice. */
+export function passOn(
+  host: Host,
+  url: string,
+  headers: Record<string, string | undefined>,
+): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+    const options = { host: '127.0.0.1', port: portOf(host), path: url, method: 'POST', headers: given };
+    const asked = request(options as RequestOptions, (response) => {
+      let body = '';
+      response.on('data', (data: Buffer) => (body += data.toString()));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    asked.on('error', reject).end();
+  });
 }
 
 function send(child: ChildProcess, signal: NodeJS.Signals): void {

@@ -1,7 +1,7 @@
 /** The page's side of the protocol against a host that a test plays. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Unauthorized } from '../../src/protocol/access';
+import { NotProven } from '../../src/protocol/access';
 import { waitBefore } from '../../src/protocol/backoff';
 import { type Channel, Client, type ClientEvents, type Rejection } from '../../src/protocol/client';
 import type { Status } from '../../src/protocol/connection';
@@ -83,7 +83,7 @@ let sockets: FakeSocket[];
 let statuses: Status[];
 let rejections: Rejection[];
 let connected: number;
-let buyTicket: () => Promise<string>;
+let prove: () => Promise<void>;
 let client: Client;
 const socket = (): FakeSocket => sockets.at(-1)!;
 
@@ -93,20 +93,21 @@ beforeEach(() => {
   statuses = [];
   rejections = [];
   connected = 0;
-  buyTicket = () => Promise.resolve('ticket');
+  prove = () => Promise.resolve();
   const events: ClientEvents = {
     statusChanged: (status) => statuses.push(status),
     introduced: () => {},
     connected: () => (connected += 1),
     notification: () => {},
     rejected: (rejection) => rejections.push(rejection),
+    told: () => {},
   };
   const access = {
-    buyTicket: () => buyTicket(),
-    openSocket: () => {
+    openSocket: async () => {
+      await prove();
       const opened = new FakeSocket();
       sockets.push(opened);
-      return Promise.resolve(opened as Socket);
+      return opened as Socket;
     },
   };
   client = new Client(access, events, 'me', () => 0);
@@ -148,12 +149,26 @@ describe('connecting', () => {
     expect(connected).toBe(1);
   });
 
-  it('asks for no other token when the host does not know this one', async () => {
-    buyTicket = () => Promise.reject(new Unauthorized('no'));
+  it('asks for another token when no host ever proved that it knows this one', async () => {
+    prove = () => Promise.reject(new NotProven('no'));
     client.start();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(statuses.at(-1)).toEqual({ kind: 'unauthorized' });
     expect(sockets).toEqual([]);
+  });
+
+  it('waits for its host while another program answers in its place', async () => {
+    await connect();
+    prove = () => Promise.reject(new NotProven('no'));
+    await breakLine();
+    expect(statuses.at(-1)).toMatchObject({ kind: 'waiting', unproven: true });
+    expect(sockets).toHaveLength(1);
+    prove = () => Promise.reject(new Error('down'));
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(statuses.at(-1)).toMatchObject({ kind: 'waiting', unproven: false });
+    prove = () => Promise.resolve();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(sockets).toHaveLength(2);
   });
 
   it('says why when the host speaks another version, and does not try again', async () => {
@@ -166,13 +181,13 @@ describe('connecting', () => {
   });
 
   it('tries again, ever more slowly, until it works', async () => {
-    buyTicket = () => Promise.reject(new Error('down'));
+    prove = () => Promise.reject(new Error('down'));
     client.start();
     await vi.advanceTimersByTimeAsync(60_000);
     const waits = statuses.flatMap((s) => (s.kind === 'waiting' ? [s.attempt] : []));
     expect(waits.length).toBeGreaterThan(5);
     expect(waits.length).toBeLessThan(15);
-    buyTicket = () => Promise.resolve('ticket');
+    prove = () => Promise.resolve();
     await vi.advanceTimersByTimeAsync(20_000);
     expect(sockets).toHaveLength(1);
   });

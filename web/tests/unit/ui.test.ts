@@ -26,7 +26,6 @@ beforeEach(() => {
   dispatched = [];
   mounted = [];
   host = new Host({
-    buyTicket: () => Promise.reject(new Error('never connected')),
     openSocket: () => Promise.reject(new Error('never connected')),
   });
   host.read = async (uri) => contents[uri] ?? Promise.reject(new Error(`there is no ${uri}`));
@@ -231,6 +230,31 @@ describe('a resource', () => {
   });
 });
 
+describe('the row of a call', () => {
+  const row = (more: object): string => words(find(showCall(more), 'summary'));
+
+  it('says what was run, and never that a denied call runs', () => {
+    const shell = { toolInput: '{"command":["bash","-lc","make test"]}', invocationMessage: 'Running Bash' };
+    expect(row(shell)).toBe('Bash make test Running');
+    expect(row({ ...shell, status: 'cancelled', reason: 'denied' })).toBe('Bash make test Denied');
+    const plainText = { displayName: 'make', invocationMessage: 'Running make' };
+    expect(row({ ...plainText, status: 'cancelled', reason: 'denied' })).toBe('make Denied');
+  });
+
+  it('names the file that was read or edited', () => {
+    const read = { displayName: 'Read', toolInput: '{"file_path":"/w/src/a.ts"}', invocationMessage: 'Running Read' };
+    expect(row({ ...read, _meta: { toolKind: 'read' } })).toBe('Read: Read a.ts Running');
+  });
+
+  it('says how long it ran, without the time that a person took to answer', () => {
+    host.callTimes.saw({ type: 'chat/toolCallConfirmed', turnId: 't', toolCallId: 'c', approved: true }, 1_000);
+    const result = { success: true, pastTenseMessage: 'Ran it' };
+    host.callTimes.saw({ type: 'chat/toolCallComplete', turnId: 't', toolCallId: 'c', result }, 3_500);
+    expect(row({ status: 'completed', ...result })).toContain('2.5 s Done');
+    expect(row({ toolCallId: 'other', status: 'completed', ...result })).not.toContain(' s ');
+  });
+});
+
 describe('a permission', () => {
   const options = [
     { id: 'once', label: 'Allow', kind: 'approve' },
@@ -251,6 +275,48 @@ describe('a permission', () => {
       { type: 'chat/toolCallConfirmed', approved: true, selectedOptionId: 'always' },
       { type: 'chat/toolCallConfirmed', approved: false, selectedOptionId: 'never', reason: 'denied' },
     ]);
+  });
+
+  const ask = (more: object): HTMLElement =>
+    show(Permission, { call: call({ status: 'pending-confirmation', ...more }), turnId: 't', chat: 'ahp-chat:/1' });
+
+  it('asks a question, shows the command once and then the options, and the rest on demand', () => {
+    const shown = ask({
+      confirmationTitle: '`rm -r build`',
+      invocationMessage: 'rm -r build',
+      toolInput: JSON.stringify({ command: 'rm -r build', description: 'Removes what was built' }),
+      _meta: { toolKind: 'terminal' },
+      options,
+    });
+    expect(words(find(shown, '.head'))).toBe('Run this command?');
+    expect(words(find(shown, '.permission > pre'))).toBe('rm -r build');
+    const [pre, buttons, details] = ['.permission > pre', '.buttons', 'details'].map((name) => find(shown, name));
+    expect(pre!.compareDocumentPosition(buttons!) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(buttons!.compareDocumentPosition(details!) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect((details as HTMLDetailsElement).open).toBe(false);
+    expect(words(details!)).toContain('Removes what was built');
+    expect(shown.querySelectorAll('.said')).toHaveLength(0);
+  });
+
+  it('of an edit shows the coloured diff, whether the agent sent one or only the texts, and no escaped JSON', () => {
+    const toolInput = JSON.stringify({
+      file_path: '/w/a.ts',
+      old_string: 'let a;\nlet b;',
+      new_string: 'let a;\nlet c;',
+    });
+    const shown = ask({ confirmationTitle: 'Edit /w/a.ts', toolInput, _meta: { toolKind: 'edit' } });
+    expect(words(find(shown, '.head'))).toBe('Edit a.ts?');
+    expect([...shown.querySelectorAll('.line')].map((line) => line.className.replace(/svelte-\w+/, '').trim())).toEqual(
+      ['line same', 'line removed', 'line added'],
+    );
+    expect(shown.textContent).not.toContain('\\n');
+  });
+
+  it('of anything else shows its input member by member', () => {
+    const shown = ask({ displayName: 'jira', toolInput: JSON.stringify({ issue: 'G-1', fields: { done: true } }) });
+    expect(words(find(shown, '.head'))).toBe('Allow jira?');
+    expect([...shown.querySelectorAll('dt')].map(words)).toEqual(['issue', 'fields']);
+    expect(words(find(shown, 'dd'))).toBe('G-1');
   });
 
   it('whose options have the same id is still shown', () => {
