@@ -74,7 +74,24 @@ impl Default for Compaction {
 pub struct Folders {
     /// What a client is offered as a starting point.
     pub default_directory: Option<PathBuf>,
+    /// The home folder: `~` in a folder that a client names stands for it.
+    pub home: Option<PathBuf>,
     pub roots: Roots,
+}
+
+impl Folders {
+    /// The folder that a client names, with `~` and `~/…` expanded to the home folder.
+    pub(crate) fn expand(&self, folder: String) -> String {
+        let below = match folder.strip_prefix('~') {
+            Some("") => Some(""),
+            Some(rest) => rest.strip_prefix('/'),
+            None => None,
+        };
+        match (below, &self.home) {
+            (Some(below), Some(home)) => grove_work::file_uri(&home.join(below.trim_start_matches('/'))),
+            _ => folder,
+        }
+    }
 }
 
 /// The bound of every queue, buffer and message. What happens beyond each is said beside it.

@@ -321,7 +321,10 @@ impl Host {
         Ok(format!("{a}-{b}-{c}-{d}-{e}"))
     }
 
-    async fn create(&self, wanted: CreateSession, from: Option<(Cutting, String)>) -> Result<(), CreateError> {
+    async fn create(&self, mut wanted: CreateSession, from: Option<(Cutting, String)>) -> Result<(), CreateError> {
+        let folders = &self.0.config.folders;
+        wanted.working_directories =
+            wanted.working_directories.into_iter().map(|folder| folders.expand(folder)).collect();
         let id = wanted.uri.id().ok_or_else(|| CreateError::BadUri(wanted.uri.clone()))?;
         let provider = match wanted.provider {
             Some(provider) => provider,

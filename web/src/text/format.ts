@@ -84,11 +84,14 @@ export function pathOf(uri: Uri): string {
   }
 }
 
-/** The other way round: what a person typed as a folder. */
-export function fileUri(path: string): Uri {
+/**
+ * The other way round: the folder that a person typed. The host knows what `~` means. Undefined for a relative path, which
+ * means nothing to it.
+ */
+export function typedFolder(path: string): Uri | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return path;
-  const encoded = path.split('/').map(encodeURIComponent).join('/');
-  return `file://${encoded.startsWith('/') ? '' : '/'}${encoded}`;
+  if (path === '~' || path.startsWith('~/')) return path;
+  return path.startsWith('/') ? `file://${path.split('/').map(encodeURIComponent).join('/')}` : undefined;
 }
 
 /** The last part of a file's path or of any other address. */

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import {
   duration,
   fileName,
-  fileUri,
   folderName,
   lastLines,
   money,
   pathOf,
   plain,
   tokens,
+  typedFolder,
 } from '../../src/text/format';
 
 describe('folders', () => {
@@ -16,7 +16,12 @@ describe('folders', () => {
     ['/home/you/project', 'file:///home/you/project'],
     ['/with space/and#hash', 'file:///with%20space/and%23hash'],
     ['file:///as/it/is', 'file:///as/it/is'],
-  ])('%s is %s', (path, uri) => expect(fileUri(path)).toBe(uri));
+    ['~', '~'],
+    ['~/src', '~/src'],
+    ['relative/path', undefined],
+    ['./here', undefined],
+    ['~you/src', undefined],
+  ])('%s is %s', (path, uri) => expect(typedFolder(path)).toBe(uri));
 
   it('are shown as people write them', () => {
     expect(pathOf('file:///with%20space')).toBe('/with space');

@@ -249,6 +249,7 @@ fn config(settings: &Settings) -> Config {
         },
         folders: Folders {
             default_directory: Some(settings.default_directory.value.clone()),
+            home: Some(settings.home.clone()),
             roots: Roots {
                 browse: settings.browse_roots.value.clone(),
                 read: settings.read_roots.value.clone(),

@@ -77,7 +77,8 @@ impl Peer {
     }
 
     pub(super) async fn resolve(&self, params: Option<&RawValue>) -> Result<ahp::ResourceResolveResult, ErrorObject> {
-        let params: ahp::ResourceResolveParams = read_params(params)?;
+        let mut params: ahp::ResourceResolveParams = read_params(params)?;
+        params.uri = self.host.0.config.folders.expand(params.uri);
         let refused = |error: FileError| file_error(&error, &params.uri);
         let path = grove_work::local_path(&params.uri).map_err(refused)?;
         let policy = self.host.policy().await.map_err(stopped)?;

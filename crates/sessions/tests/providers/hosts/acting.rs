@@ -136,7 +136,10 @@ async fn folders_of_the_host_are_looked_for_by_their_names() {
     std::fs::write(home.path().join("a-file"), "").unwrap();
     let real = home.path().canonicalize().unwrap();
     let roots = grove_work_roots(&real);
-    let config = Config { folders: Folders { default_directory: Some(real.clone()), roots }, ..Config::default() };
+    let config = Config {
+        folders: Folders { default_directory: Some(real.clone()), roots, ..Folders::default() },
+        ..Config::default()
+    };
     let host = TestHost::with(config).await;
     let provider = host.there("dev-box").await;
     let actions = provider.browse_actions();
