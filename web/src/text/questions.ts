@@ -89,6 +89,35 @@ function submitted(question: ChatInputQuestion, answer: Answer): ChatInputAnswer
   }
 }
 
+/** The bounds of a question in words; empty where it has none. */
+export function describeBounds(question: ChatInputQuestion): string {
+  if (!('min' in question || 'max' in question)) return '';
+  const { min, max } = question;
+  const unit = UNITS[question.kind];
+  if (min == null && max == null) return '';
+  const amount = (count: number): string => (unit ? `${count} ${count === 1 ? unit.one : unit.many}` : String(count));
+  if (min != null && max != null) return min === max ? `Exactly ${amount(min)}` : `${min} to ${amount(max)}`;
+  return min != null ? `At least ${amount(min)}` : `At most ${amount(max!)}`;
+}
+
+const UNITS: Record<ChatInputQuestion['kind'], { one: string; many: string } | undefined> = {
+  text: { one: 'character', many: 'characters' },
+  number: undefined,
+  integer: undefined,
+  boolean: undefined,
+  'single-select': undefined,
+  'multi-select': { one: 'choice', many: 'choices' },
+};
+
+/** Why the number of choices is not right; empty where it is, or where a question may be left out and is. */
+export function choiceProblem(question: ChatInputQuestion, answer: Answer): string {
+  if (question.kind !== 'multi-select') return '';
+  const count = answer.chosen.length + (answer.other.trim() ? 1 : 0);
+  if (count === 0 && !question.required) return '';
+  const isWithin = count >= (question.min ?? (question.required ? 1 : 0)) && count <= (question.max ?? Infinity);
+  return isWithin ? '' : describeBounds(question) || 'Choose at least one';
+}
+
 /** An answer as people read it. */
 export function describeAnswer(question: ChatInputQuestion, answer: ChatInputAnswer | undefined): string {
   if (!answer || answer.state === 'skipped') return '–';

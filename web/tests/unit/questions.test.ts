@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { collect, describeAnswer, initial } from '../../src/text/questions';
+import { choiceProblem, collect, describeAnswer, describeBounds, initial } from '../../src/text/questions';
 import type { ChatInputQuestion, ChatInputRequest } from '../../src/wire/types';
 
 const options = [
@@ -58,5 +58,36 @@ describe('answers', () => {
     const answer = { state: 'submitted' as const, value: { kind: 'selected-many' as const, value: ['a', 'b'] } };
     expect(describeAnswer(questions[4]!, answer)).toBe('A, B');
     expect(describeAnswer(questions[0]!, undefined)).toBe('–');
+  });
+});
+
+describe('bounds', () => {
+  const question = (more: object) => ({ id: 'q', message: 'How many?', ...more }) as ChatInputQuestion;
+
+  it.each([
+    [{ kind: 'integer', min: 1, max: 10 }, '1 to 10'],
+    [{ kind: 'number', min: 0.5 }, 'At least 0.5'],
+    [{ kind: 'number', max: 0 }, 'At most 0'],
+    [{ kind: 'text', max: 80 }, 'At most 80 characters'],
+    [{ kind: 'text', min: 1 }, 'At least 1 character'],
+    [{ kind: 'multi-select', options: [], min: 2, max: 2 }, 'Exactly 2 choices'],
+    [{ kind: 'text' }, ''],
+    [{ kind: 'boolean' }, ''],
+  ])('of %o are said', (more, words) => expect(describeBounds(question(more))).toBe(words));
+
+  it('of choices are checked before they are sent', () => {
+    const answer = (...chosen: string[]) => ({ text: '', yes: undefined, chosen, other: '' });
+    const two = question({ kind: 'multi-select', options: [], min: 2, max: 3, required: true });
+    expect(
+      ['', 'a', 'a b', 'a b c d'].map((ids) => choiceProblem(two, answer(...ids.split(' ').filter(Boolean)))),
+    ).toEqual(['2 to 3 choices', '2 to 3 choices', '', '2 to 3 choices']);
+    const optional = question({ kind: 'multi-select', options: [], min: 2 });
+    expect([choiceProblem(optional, answer()), choiceProblem(optional, answer('a'))]).toEqual([
+      '',
+      'At least 2 choices',
+    ]);
+    expect(choiceProblem(question({ kind: 'multi-select', options: [], required: true }), answer())).toBe(
+      'Choose at least one',
+    );
   });
 });
