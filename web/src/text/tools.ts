@@ -59,7 +59,8 @@ export function questionOf(
   if (paths.size > 1) return `Change ${paths.size} files?`;
   if (paths.size === 1) return `${editWord(edits)} ${fileName([...paths][0]!) || 'a file'}?`;
   if (subject.command !== undefined) return 'Run this command?';
-  if (/\?\s*$/.test(title)) return title.trim();
+  // A question that does not name the tool is replaced by one that does.
+  if (/\?\s*$/.test(title) && title.trim() !== 'Call this tool?') return title.trim();
   if (kind && subject.path !== undefined) return `${KIND_WORDS[kind]} ${fileName(subject.path)}?`;
   return `Allow ${call.displayName}?`;
 }

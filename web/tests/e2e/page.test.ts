@@ -121,6 +121,27 @@ describe('a session', () => {
     expectQuiet();
   });
 
+  it('says in its header what it does, before, while and after it waits for a permission', async () => {
+    const { page } = await open();
+    await newSession(page);
+    const header = page.getByRole('main').locator('header');
+    const shows = (status: string): Promise<void> => header.getByText(status, { exact: true }).waitFor();
+    await shows('Idle');
+    for (const choice of [/allow/i, /deny|reject/i]) {
+      await prompt(
+        page,
+        script([{ tool: { name: 'make', output: 'ok', permission: 'shell' } }, { say: 'That was it.' }]),
+      );
+      await shows('Needs you');
+      await conversation(page).getByRole('button', { name: choice }).first().click();
+      await answers(page).last().getByText('That was it.').waitFor();
+      await page.getByRole('button', { name: 'Send' }).waitFor();
+      await shows('Idle');
+    }
+    await page.getByRole('navigation', { name: 'Sessions' }).getByText('Idle').waitFor({ state: 'attached' });
+    expectQuiet();
+  });
+
   it('goes on without a tool that was denied', async () => {
     const { page } = await open();
     await newSession(page);
