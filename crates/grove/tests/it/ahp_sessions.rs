@@ -74,10 +74,10 @@ async fn a_session_begins_with_its_settings_its_directories_and_the_client_that_
 #[tokio::test]
 async fn a_folder_may_be_named_from_the_home_folder_and_a_relative_one_is_refused_before_there_is_a_session() {
     let host = Host::start();
-    host.place.write("home/my project/x", "");
+    host.place.write("home/my-project/x", "");
     let mut client = host.ahp("a").await;
-    let folder = file_uri(&host.place.home().join("my project"));
-    for (n, named) in ["~/my project", "~//my project", &folder].into_iter().enumerate() {
+    let folder = file_uri(&host.place.home().join("my-project"));
+    for (n, named) in ["~/my-project", "~//my-project", &folder].into_iter().enumerate() {
         let session = format!("scripted:/n{n}");
         client.get(Method::CreateSession, json!({"channel": session, "workingDirectories": [named]})).await;
         client.follow(&session).await;
@@ -88,7 +88,7 @@ async fn a_folder_may_be_named_from_the_home_folder_and_a_relative_one_is_refuse
     client.get(Method::CreateSession, json!({"channel": "scripted:/home", "workingDirectories": ["~"]})).await;
     client.follow("scripted:/home").await;
     assert_eq!(client.session("scripted:/home").working_directories, Some(vec![file_uri(&host.place.home())]));
-    for bad in ["my project", "./x", "~you/x", "~~", ""] {
+    for bad in ["my-project", "./x", "~you/x", "~~", ""] {
         let params = json!({"channel": "scripted:/bad", "workingDirectories": [bad]});
         let error = client.refused(Method::CreateSession, params).await;
         assert_eq!(error.code, -32602, "{bad}: {error}");
