@@ -81,6 +81,7 @@ impl Kept {
         for extra in told.structured.iter().chain(&told.extra) {
             self.take_leaves(&Value::Object(extra.clone()));
         }
+        self.texts.extend(told.result_text.clone());
         let Some(output) = &told.output else { return };
         self.texts.push(output.text.clone());
         for piece in &output.pieces {
@@ -180,7 +181,7 @@ fn nothing_of_a_recorded_tool_call_is_lost() {
             },
             Some("session/request_permission") => {
                 let asked = map::permission(params.clone(), "q".into(), oneshot::channel().0).unwrap();
-                (&params["toolCall"], vec![asked.event])
+                (&params["toolCall"], vec![AgentEvent::Tool(asked.update)])
             }
             _ => continue,
         };
@@ -206,7 +207,12 @@ fn what_recorded_tools_put_out_is_shown() {
         let Said::Events(events) = map::update(message["params"].clone()).unwrap().said else { continue };
         for event in events {
             if let AgentEvent::Tool(told) = event
-                && told.output.as_ref().is_some_and(|gave| gave.text.contains("hello-from-tool\n"))
+                && told
+                    .output
+                    .iter()
+                    .map(|gave| &gave.text)
+                    .chain(&told.result_text)
+                    .any(|t| t.contains("hello-from-tool\n"))
             {
                 shown.push(agent.clone());
             }

@@ -44,6 +44,7 @@
 //! | `{"tool_call": {"toolCallId": "c", "title": "t"}}` | an update `tool_call`, as it is |
 //! | `{"tool_update": {"toolCallId": "c", "status": "completed"}}` | an update `tool_call_update`, as it is |
 //! | `{"ask": {"tool_call": {"toolCallId": "c"}, "options": []}}` | a permission request; without options, those of the character |
+//! | `{"asks": [{"tool_call": {"toolCallId": "c"}}, {"tool_call": {"toolCallId": "c"}}]}` | several permission requests, sent before any of them is answered |
 //! | `{"plan": [{"content": "c", "priority": "high", "status": "pending"}]}` | a plan |
 //! | `{"commands": [{"name": "n", "description": "d"}]}` | the commands that there are |
 //! | `{"mode": "plan"}` | the agent has switched to another mode |
@@ -57,7 +58,7 @@
 //! | `{"request": {"method": "m", "params": {}}}` | any request, as it is |
 //! | `{"read": {"path": "/x", "line": 1, "limit": 2}}` | `fs/read_text_file` |
 //! | `{"write": {"path": "/x", "content": "c"}}` | `fs/write_text_file` |
-//! | `{"terminal": {"create": {"command": "ls", "args": []}, "kill_after_ms": 100, "leave": false}}` | a terminal: created, waited for, read, released; a cancelled turn kills its command |
+//! | `{"terminal": {"create": {"command": "ls", "args": []}, "kill_after_ms": 100, "leave": false, "call": "c1"}}` | a terminal: created, waited for, read, released; a cancelled turn kills its command. With a `call`, a tool call shows it, and is completed without a word of it |
 //! | `{"elicit": {"mode": "form", "message": "m", "requestedSchema": {"type": "object", "properties": {}}}}` | `elicitation/create` |
 //! | `{"sleep": 100}` | nothing, for so many milliseconds |
 //! | `"hang"` | nothing, until the turn is cancelled |

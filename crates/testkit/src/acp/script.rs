@@ -28,6 +28,7 @@ pub(super) enum Step {
     ToolCall(Value),
     ToolUpdate(Value),
     Ask(Ask),
+    Asks(Vec<Ask>),
     Plan(Value),
     Commands(Value),
     Mode(String),
@@ -140,6 +141,9 @@ pub(super) struct Terminal {
     /// It is left for the client to tidy up.
     #[serde(default)]
     pub(super) leave: bool,
+    /// The tool call that shows it.
+    #[serde(default)]
+    pub(super) call: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

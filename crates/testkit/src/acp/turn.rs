@@ -156,7 +156,8 @@ impl Turn {
             Step::Tool(tool) => self.tool(tool)?,
             Step::ToolCall(update) => self.update(named("tool_call", update)),
             Step::ToolUpdate(update) => self.update(named("tool_call_update", update)),
-            Step::Ask(ask) => self.ask(ask)?,
+            Step::Ask(ask) => self.asks(vec![ask])?,
+            Step::Asks(asks) => self.asks(asks)?,
             Step::Plan(plan) => self.update(listed("plan", "entries", plan)),
             Step::Commands(commands) => {
                 self.update(listed("available_commands_update", "availableCommands", commands));
@@ -362,18 +363,34 @@ impl Turn {
         })
     }
 
-    fn ask(&mut self, ask: Ask) -> Result<(), End> {
-        let own = || self.agent.character.offered().iter().copied().map(option).collect();
-        let options = if ask.options.is_empty() { own() } else { ask.options };
-        let answer = self.permission(ask.tool_call, &options)?;
-        self.report("permission", answer.map(Value::from));
+    /// Asks all of it, and then waits for the answers, one after the other.
+    fn asks(&mut self, asks: Vec<Ask>) -> Result<(), End> {
+        let mut asked = Vec::new();
+        for ask in asks {
+            let own = || self.agent.character.offered().iter().copied().map(option).collect();
+            let options: Vec<Value> = if ask.options.is_empty() { own() } else { ask.options };
+            asked.push((self.send_permission(ask.tool_call, &options), options));
+        }
+        for (asked, options) in asked {
+            let answer = self.permitted(&asked, &options)?;
+            self.report("permission", answer.map(Value::from));
+        }
         Ok(())
     }
 
     /// Which of the options was chosen.
     fn permission(&mut self, call: Value, options: &[Value]) -> Result<Result<String, Fault>, End> {
+        let asked = self.send_permission(call, options);
+        self.permitted(&asked, options)
+    }
+
+    fn send_permission(&mut self, call: Value, options: &[Value]) -> String {
         self.open.extend(call["toolCallId"].as_str().map(ToOwned::to_owned));
-        let asked = self.request("session/request_permission", json!({"toolCall": call, "options": options}));
+        self.send("session/request_permission", json!({"toolCall": call, "options": options}))
+    }
+
+    fn permitted(&mut self, asked: &str, options: &[Value]) -> Result<Result<String, Fault>, End> {
+        let asked = self.wait.answer(asked);
         let read = asked.and_then(|answer| check::read::<acp::RequestPermissionResponse>(&answer));
         let chosen = match read.map(|answer| answer.outcome) {
             Ok(acp::RequestPermissionOutcome::Selected(selected)) => selected.option_id.0.to_string(),
@@ -422,6 +439,10 @@ impl Turn {
             }
         };
         let named = json!({"terminalId": created});
+        if let Some(call) = &terminal.call {
+            let content = json!([{"type": "terminal", "terminalId": created}]);
+            self.tool_update(json!({"toolCallId": call, "status": "in_progress", "content": content}));
+        }
         let deadline = terminal.kill_after_ms.map(|time| Instant::now() + Duration::from_millis(time));
         let asked = self.send("terminal/wait_for_exit", named.clone());
         let exit = match self.wait.answer_by(&asked, deadline) {
@@ -436,6 +457,9 @@ impl Turn {
             self.request("terminal/release", named).ok();
         }
         self.wait.go_on()?;
+        if let Some(call) = terminal.call {
+            self.tool_update(json!({"toolCallId": call, "status": "completed"}));
+        }
         let told = exit.and_then(|exit| {
             let how = match (&exit["exitCode"], &exit["signal"]) {
                 (_, Value::String(signal)) => format!("signal {signal}"),

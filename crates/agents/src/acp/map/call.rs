@@ -29,13 +29,11 @@ pub(super) fn read(mut said: Object) -> Option<ToolUpdate> {
     update.stage = take_stage(&mut said);
     update.input = said.remove("rawInput").filter(|input| !is_empty(input)).map(|input| input.to_string());
 
-    let shown = take_content(&mut said);
-    let result = said.remove("rawOutput").filter(|result| !is_empty(result));
     // An empty list is how several agents say that there is nothing yet; it takes nothing back.
-    update.output = shown.or_else(|| {
-        let text = result.as_ref().and_then(result_text)?;
-        Some(ToolGave { text, pieces: Vec::new() })
-    });
+    update.output = take_content(&mut said);
+    let result = said.remove("rawOutput").filter(|result| !is_empty(result));
+    // A result is not what was shown: content that an update does not mention stays as it was.
+    update.result_text = result.as_ref().filter(|_| update.output.is_none()).and_then(result_text);
     update.structured = result.map(|result| match result {
         Value::Object(result) => result,
         other => [("output".to_owned(), other)].into_iter().collect(),
@@ -45,6 +43,12 @@ pub(super) fn read(mut said: Object) -> Option<ToolUpdate> {
         update.extra = Some([(EXTRA.to_owned(), Value::Object(said))].into_iter().collect());
     }
     Some(update)
+}
+
+/// The terminals that a call shows, by their ids.
+pub(crate) fn terminals(update: &ToolUpdate) -> Vec<String> {
+    let named = update.extra.as_ref().and_then(|extra| extra.get(EXTRA)?.get(TERMINALS)?.as_array());
+    named.into_iter().flatten().filter_map(|id| id.as_str().map(ToOwned::to_owned)).collect()
 }
 
 /// What a kind of tool is called here. The rest are told apart by name only.

@@ -12,6 +12,7 @@ mod permission;
 mod tests;
 mod update;
 
+pub(crate) use call::terminals;
 pub(crate) use ended::ended;
 pub(crate) use permission::{Permission, outcome, permission};
 pub(crate) use update::{Said, Update, update};

@@ -14,7 +14,7 @@ pub(crate) struct Permission {
     pub(crate) session: acp::SessionId,
     pub(crate) offered: Vec<acp::PermissionOption>,
     /// What is new of the call, with the question.
-    pub(crate) event: AgentEvent,
+    pub(crate) update: Box<ToolUpdate>,
 }
 
 /// The params of a `session/request_permission`. `id` names the question in the turn. The error says what it lacks.
@@ -47,7 +47,7 @@ pub(crate) fn permission(
         editable: false,
     };
     update.permission = Some(PermissionAsked { request, answer });
-    Ok(Permission { session, offered, event: AgentEvent::Tool(Box::new(update)) })
+    Ok(Permission { session, offered, update: Box::new(update) })
 }
 
 /// The answer to a permission request; without a verdict, the turn was cancelled.

@@ -239,15 +239,16 @@ fn a_terminal_is_named_by_its_id() {
 }
 
 #[test]
-fn output_that_is_only_in_the_raw_result_is_shown() {
-    let output = |raw: Value| call(json!({"content": [], "rawOutput": raw})).output;
-    assert_eq!(output(json!("x")), gave("x"));
+fn the_words_of_a_raw_result_stand_beside_what_is_shown() {
+    let text = |text: &str| Some(text.to_owned());
+    let output = |raw: Value| call(json!({"content": [], "rawOutput": raw})).result_text;
+    assert_eq!(output(json!("x")), text("x"));
     for name in ["output", "formatted_output", "aggregated_output", "content", "text", "stdout", "stderr"] {
-        assert_eq!(output(json!({"code": 0, name: "x"})), gave("x"), "{name}");
+        assert_eq!(output(json!({"code": 0, name: "x"})), text("x"), "{name}");
     }
-    assert_eq!(output(json!({"stdout": "x", "stderr": "y", "aggregated_output": "xy"})), gave("xy"));
-    assert_eq!(output(json!({"stdout": "x", "stderr": "y"})), gave("x\ny"));
-    assert_eq!(output(json!({"content": [{"type": "text", "text": "x"}, {"text": "y"}]})), gave("x\ny"));
+    assert_eq!(output(json!({"stdout": "x", "stderr": "y", "aggregated_output": "xy"})), text("xy"));
+    assert_eq!(output(json!({"stdout": "x", "stderr": "y"})), text("x\ny"));
+    assert_eq!(output(json!({"content": [{"type": "text", "text": "x"}, {"text": "y"}]})), text("x\ny"));
     for nothing in [json!({"code": 0}), json!(7), json!(null), json!({"output": ""})] {
         assert_eq!(output(nothing.clone()), None, "{nothing}");
     }
@@ -435,7 +436,7 @@ fn asked(call: Value) -> (PermissionRequest, ToolUpdate) {
     ]});
     let asked = permission(params, "q".into(), oneshot::channel().0).unwrap();
     assert_eq!((&*asked.session.0, asked.offered.len()), ("s", 4), "of the fifth nobody knows whether it allows");
-    let AgentEvent::Tool(mut update) = asked.event else { panic!() };
+    let mut update = asked.update;
     (update.permission.take().unwrap().request, *update)
 }
 

@@ -9,11 +9,35 @@ use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
 use grove_work::{Access, FileError, read};
 
-use super::{Served, refused};
+use super::{Served, guarded, refused};
 use crate::acp::random;
 
 /// How large a file may be that is read.
 const READ_BYTES: u64 = 10 << 20;
+
+/// How large a file may be whose earlier text is shown to a person who is asked.
+const SHOWN_BYTES: u64 = 1 << 20;
+
+/// A write that was looked at and not done yet.
+#[derive(Debug)]
+pub(crate) struct PlannedWrite {
+    pub(crate) path: PathBuf,
+    target: PathBuf,
+    /// What exists of the target: itself, or the nearest folder above it.
+    existing: PathBuf,
+    pub(crate) content: String,
+    /// A person has to be asked first.
+    pub(crate) guarded: Option<Guarded>,
+}
+
+/// Why a person is asked before a write.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    /// Words that follow the path.
+    pub(crate) reason: &'static str,
+    /// The file's text before the write, where it has one that can be shown.
+    pub(crate) before: Option<String>,
+}
 
 impl Served {
     /// The text of a file: as an editor shows it, else as it is stored.
@@ -61,30 +85,40 @@ impl Served {
         })
     }
 
-    /// Replaces a file, or makes it with the folders above it.
-    pub(crate) async fn write_text_file(
-        &self,
-        request: acp::WriteTextFileRequest,
-    ) -> Result<acp::WriteTextFileResponse, ErrorObject> {
-        let target = self.target(absolute(&request.path)?).await?;
-        let content = request.content;
+    /// Finds out what a write would do, and changes nothing.
+    pub(crate) async fn plan_write(&self, request: acp::WriteTextFileRequest) -> Result<PlannedWrite, ErrorObject> {
+        let path = absolute(&request.path)?.to_owned();
+        let (target, existing) = self.target(&path).await?;
+        let (directories, asked, real) = (self.directories.clone(), path.clone(), target.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let guarded = guarded::reason(&directories, &asked, &real)?;
+            // A person who is asked sees what would change.
+            let before = fs::metadata(&real).ok().filter(|found| found.len() <= SHOWN_BYTES);
+            let before = before.and_then(|_| fs::read_to_string(&real).ok());
+            Some(Guarded { reason: guarded, before })
+        });
+        let guarded = looked.await.map_err(|error| ErrorObject::internal(error.to_string()))?;
+        Ok(PlannedWrite { path, target, existing, content: request.content, guarded })
+    }
+
+    /// Replaces a file, or creates it with the folders above it.
+    pub(crate) async fn write(&self, planned: PlannedWrite) -> Result<acp::WriteTextFileResponse, ErrorObject> {
+        let PlannedWrite { path, target, existing, content, .. } = planned;
+        self.make_folders(&path, &target, &existing).await?;
         let written = tokio::task::spawn_blocking(move || replace(&target, content.as_bytes())).await;
-        let failed =
-            |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", request.path.display()));
+        let failed = |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
         written.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)?;
         Ok(acp::WriteTextFileResponse::new())
     }
 
-    /// Where a path that is to be written really leads. Folders that are missing on the way are made.
-    async fn target(&self, path: &Path) -> Result<PathBuf, ErrorObject> {
+    /// Where a path that is to be written really leads, and what of it exists.
+    async fn target(&self, path: &Path) -> Result<(PathBuf, PathBuf), ErrorObject> {
         let outside = || refused(&FileError::Outside { path: path.to_owned() });
         match self.policy.allowed(path, Access::Read).await {
-            Ok(real) => return Ok(real),
+            Ok(real) => return Ok((real.clone(), real)),
             Err(FileError::NotFound { .. }) => {}
             Err(error) => return Err(refused(&error)),
         }
-        let missing =
-            |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
         let mut above = path;
         let real = loop {
             above = above.parent().ok_or_else(outside)?;
@@ -103,8 +137,19 @@ impl Served {
         if self.is_private(&target) {
             return Err(outside());
         }
+        Ok((target, real))
+    }
+
+    /// Creates the folders above a file that are missing.
+    async fn make_folders(&self, path: &Path, target: &Path, existing: &Path) -> Result<(), ErrorObject> {
+        let outside = || refused(&FileError::Outside { path: path.to_owned() });
+        let missing =
+            |error: io::Error| ErrorObject::internal(format!("{} cannot be written: {error}", path.display()));
+        if target == existing {
+            return Ok(());
+        }
         if let Some(folder) = target.parent().map(Path::to_owned)
-            && folder != real
+            && folder != existing
         {
             let made = tokio::task::spawn_blocking({
                 let folder = folder.clone();
@@ -117,7 +162,7 @@ impl Served {
                 return Err(outside());
             }
         }
-        Ok(target)
+        Ok(())
     }
 
     /// Whether something is Grove's own, also where it does not exist yet.
@@ -249,7 +294,11 @@ mod tests {
         }
 
         async fn write(&self, path: &Path, content: &str) -> Result<(), ErrorObject> {
-            self.served.write_text_file(acp::WriteTextFileRequest::new("s", path, content)).await.map(|_| ())
+            let planned = self.served.plan_write(acp::WriteTextFileRequest::new("s", path, content)).await?;
+            if let Some(guarded) = planned.guarded {
+                return Err(ErrorObject::invalid_params(guarded.reason));
+            }
+            self.served.write(planned).await.map(|_| ())
         }
     }
 
@@ -265,6 +314,9 @@ mod tests {
         assert_eq!(place.read(&place.work.join("open.txt"), None, None).await.unwrap(), "not saved");
         let missing = place.read(&place.work.join("none"), None, None).await.unwrap_err();
         assert_eq!(missing.code, NOT_FOUND);
+        assert!(missing.message.starts_with("Resource not found: /"), "{missing}");
+        let above = place.read(&place.work.join("new/deep/file"), None, None).await.unwrap_err();
+        assert!(above.message.contains("Resource not found"), "{above}");
         fs::File::create(place.work.join("big")).unwrap().set_len(READ_BYTES + 1).unwrap();
         let large = place.read(&place.work.join("big"), None, None).await.unwrap_err();
         assert!(large.message.contains("larger than"), "{large}");
@@ -288,6 +340,25 @@ mod tests {
         assert_eq!(fs::read_dir(&place.outside).unwrap().count(), 1);
         assert!(!place.work.join("later").exists());
         assert_eq!(fs::read_to_string(place.work.join("secret/token")).unwrap(), "t");
+    }
+
+    #[tokio::test]
+    async fn a_write_into_git_or_configuration_is_not_done_without_a_question_and_leaves_nothing_behind() {
+        let place = place();
+        for name in ["objects", "refs", "hooks"] {
+            fs::create_dir_all(place.work.join("data").join(name)).unwrap();
+        }
+        fs::write(place.work.join("data/HEAD"), "ref: refs/heads/main").unwrap();
+        symlink(place.work.join("data"), place.work.join("innocent")).unwrap();
+        symlink(place.work.join("data/hooks"), place.work.join(".git")).unwrap();
+        for path in
+            [".git/pre-commit", "innocent/hooks/post-merge", "data/config", "new/.GIT/hooks/x", ".claude/settings.json"]
+        {
+            let error = place.write(&place.work.join(path), "x").await.unwrap_err();
+            assert!(error.message.contains("run programs"), "{path}: {error}");
+        }
+        assert!(!place.work.join("new").exists(), "not even a folder");
+        assert!(!place.work.join("data/config").exists());
     }
 
     #[tokio::test]

@@ -1,17 +1,20 @@
 //! What an agent may ask of us: files and terminals, inside its working directories.
 
 mod files;
+mod guarded;
+mod plain;
 mod screen;
 mod terminals;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use grove_core::SessionId;
 use grove_wire::jsonrpc::ErrorObject;
-use grove_work::{FileError, Policy, Roots, TerminalLimits, Terminals};
+use grove_work::{FileError, Policy, Roots, Terminal, TerminalLimits, Terminals};
 
+pub(crate) use self::files::PlannedWrite;
 use self::screen::Screen;
 use super::fleet::Documents;
 use crate::spills::Spills;
@@ -26,11 +29,14 @@ pub(crate) struct Served {
     /// Where commands run that say nothing else.
     cwd: PathBuf,
     policy: Policy,
+    directories: Vec<PathBuf>,
     private: Vec<PathBuf>,
     documents: Arc<dyn Documents>,
     terminals: Terminals,
     /// What terminals have shown, by their ids.
     screens: Mutex<HashMap<String, Screen>>,
+    /// The newest terminals of the turn, released or not: calls show them to the end.
+    recent: Mutex<VecDeque<Terminal>>,
     spills: Arc<dyn Spills>,
     /// What its terminals are called, so that those of an earlier host are not taken for them.
     tag: String,
@@ -51,19 +57,24 @@ impl Served {
     pub(crate) fn new(ground: Ground, tag: String) -> Self {
         let Ground { session, cwd, directories, private, documents, spills } = ground;
         let roots = Roots { private: private.clone(), ..Roots::default() };
-        let policy = Policy::new(roots, directories);
+        let policy = Policy::new(roots, directories.clone());
         let (terminals, screens) = (Terminals::new(TerminalLimits::default()), Mutex::default());
-        Self { session, cwd, policy, private, documents, terminals, screens, spills, tag }
+        let recent = Mutex::default();
+        Self { session, cwd, policy, directories, private, documents, terminals, screens, recent, spills, tag }
     }
+}
+
+/// Something that an agent asked for does not exist. Agents that are about to create a file know that by these words, so
+/// they are those of the protocol's own libraries.
+fn not_found(name: &str) -> ErrorObject {
+    let data = Some(serde_json::json!({ "uri": name }));
+    ErrorObject { code: NOT_FOUND, message: format!("Resource not found: {name}"), data }
 }
 
 /// Why a file is not given, in words for an agent.
 fn refused(error: &FileError) -> ErrorObject {
     match error {
-        FileError::NotFound { path } => {
-            let message = format!("{} cannot be opened: there is nothing of that name", path.display());
-            ErrorObject { code: NOT_FOUND, message, data: None }
-        }
+        FileError::NotFound { path } => not_found(&path.display().to_string()),
         FileError::Outside { path } => {
             let message = format!("{} is outside the session's working directories", path.display());
             ErrorObject::invalid_params(message)

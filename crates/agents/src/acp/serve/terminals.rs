@@ -1,15 +1,20 @@
 //! Commands that an agent runs on terminals of ours.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1 as acp;
 use grove_wire::jsonrpc::ErrorObject;
-use grove_work::{Access, Exit, Program, Terminal, TerminalError, TerminalRequest, TerminalSize};
+use grove_work::{Access, Exit, Output, Program, Terminal, TerminalError, TerminalRequest, TerminalSize};
 
+use super::plain;
 use super::screen::Screen;
-use super::{NOT_FOUND, Served, refused};
+use super::{Served, not_found, refused};
+use crate::acp::session::TerminalText;
+
+/// How many terminals are known that may be released by now. Each has kept up to a MiB.
+const RECENT: usize = 16;
 
 impl Served {
     pub(crate) async fn create_terminal(
@@ -30,6 +35,7 @@ impl Served {
         let (terminal, screen) = self.terminals.create(&wanted).map_err(failed)?;
         let (kept, shown) = Screen::begin(self.spills.begin());
         self.screens().insert(terminal.id().to_owned(), kept);
+        self.remember(terminal.clone());
         // It ends with the terminal, which ends with us.
         tokio::spawn(screen.telling(shown).run());
         Ok(acp::CreateTerminalResponse::new(format!("{}-{}", self.tag, terminal.id())))
@@ -77,9 +83,34 @@ impl Served {
         Ok(acp::ReleaseTerminalResponse::new())
     }
 
+    /// What a terminal of the running turn has shown, for people. One that was released is known for a while.
+    pub(crate) fn shown(&self, id: &str) -> Option<TerminalText> {
+        let own = self.own(&acp::TerminalId::new(id)).ok()?.to_owned();
+        let recent = || self.recent().iter().find(|terminal| terminal.id() == own).cloned();
+        let terminal = self.terminals.get(&own).ok().or_else(recent)?;
+        let Output { text, truncated, exit } = terminal.output();
+        let text = plain::screen(&text);
+        let text = if truncated { format!("[earlier output is not shown]\n{text}") } else { text };
+        Some(TerminalText { text, ended: exit.is_some() })
+    }
+
+    fn remember(&self, terminal: Terminal) {
+        let mut recent = self.recent();
+        if recent.len() >= RECENT {
+            recent.pop_front();
+        }
+        recent.push_back(terminal);
+    }
+
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    fn recent(&self) -> MutexGuard<'_, VecDeque<Terminal>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends all commands: what they were for is over.
     pub(crate) async fn release_terminals(&self) {
         self.screens().clear();
+        self.recent().clear();
         self.terminals.release_all().await;
     }
 
@@ -121,7 +152,7 @@ fn status(exit: Exit) -> acp::TerminalExitStatus {
 
 fn failed(error: TerminalError) -> ErrorObject {
     match error {
-        TerminalError::Unknown(_) => ErrorObject { code: NOT_FOUND, message: error.to_string(), data: None },
+        TerminalError::Unknown(id) => not_found(&id),
         TerminalError::TooMany { .. } | TerminalError::Process(_) | TerminalError::Open(_) => {
             ErrorObject::internal(error.to_string())
         }
@@ -139,7 +170,7 @@ mod tests {
 
     use super::*;
     use crate::acp::fleet::NoDocuments;
-    use crate::acp::serve::Ground;
+    use crate::acp::serve::{Ground, NOT_FOUND};
 
     fn served(work: &std::path::Path) -> Served {
         let ground = Ground {
@@ -173,10 +204,15 @@ mod tests {
             .env(vec![acp::EnvVariable::new("A", "b")]);
         let (output, id) = run(&served, request).await;
         assert_eq!(output.output, format!("{}\nb\n", work.display()));
+        let shown = TerminalText { text: output.output.clone(), ended: true };
+        assert_eq!(served.shown(&id.0), Some(shown.clone()));
         assert_eq!(output.exit_status.unwrap().exit_code, Some(3));
         served.release_terminal(&acp::ReleaseTerminalRequest::new("s", id.clone())).await.unwrap();
         let gone = served.terminal_output(&acp::TerminalOutputRequest::new("s", id)).await.unwrap_err();
         assert_eq!(gone.code, NOT_FOUND);
+        assert_eq!(served.shown("tag-terminal-1"), Some(shown), "people see it to the end of the turn");
+        served.release_terminals().await;
+        assert_eq!(served.shown("tag-terminal-1"), None);
         let elsewhere =
             served.terminal_output(&acp::TerminalOutputRequest::new("s", "old-terminal-1")).await.unwrap_err();
         assert_eq!(elsewhere.code, NOT_FOUND);

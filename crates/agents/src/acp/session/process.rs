@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use grove_core::TurnId;
+use grove_core::{ToolCallId, TurnId};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
 use super::choices::Choices;
+use super::contents::CallContents;
 use super::kept::Ended;
 use crate::acp::connection::{Frames, Link, settled};
 use crate::acp::serve::Served;
@@ -27,6 +28,8 @@ pub(crate) struct Process {
     pub(super) served: Arc<Served>,
     pub(super) folder: PathBuf,
     state: Mutex<State>,
+    /// What the calls of its turn have shown. It is never held together with the state.
+    contents: Mutex<CallContents>,
     /// Counts what happened to its turn or to itself.
     changes: watch::Sender<u64>,
     /// Up to where nobody will ask again.
@@ -42,6 +45,8 @@ struct State {
     turn: Option<Running>,
     /// How the last turn ended.
     last: Option<(TurnId, Ended)>,
+    /// The last turn was cancelled before it ended.
+    last_was_cancelled: bool,
     /// Up to where nobody will ask again, when all that was reported is stored.
     reported: u64,
     ended: Option<String>,
@@ -116,12 +121,23 @@ impl Process {
     pub(super) fn new(link: Link, served: Served, folder: PathBuf, beginning: Beginning) -> Self {
         let Beginning { frames, session, capabilities, choices, turn } = beginning;
         let conversation = session.map_or(Conversation::Opening(Vec::new()), Conversation::Open);
-        let state = State { frames, conversation, capabilities, choices, turn, last: None, reported: 0, ended: None };
+        let state = State {
+            frames,
+            conversation,
+            capabilities,
+            choices,
+            turn,
+            last: None,
+            last_was_cancelled: false,
+            reported: 0,
+            ended: None,
+        };
         Self {
             link,
             served: Arc::new(served),
             folder,
             state: Mutex::new(state),
+            contents: Mutex::default(),
             changes: watch::Sender::new(0),
             settled: watch::Sender::new(0),
         }
@@ -152,10 +168,13 @@ impl Process {
 
     /// The mark of a report that is about to be made.
     pub(super) fn mark(&self) -> Mark {
+        self.state().frames.mark()
+    }
+
+    /// A report with this mark was handed to the host. A report that was given up never is: nothing of it will be stored.
+    pub(super) fn reported(&self, mark: &Mark) {
         let mut state = self.state();
-        let mark = state.frames.mark();
-        state.reported = settled(&mark).max(state.reported);
-        mark
+        state.reported = settled(mark).max(state.reported);
     }
 
     /// Whether something was reported that may not be stored.
@@ -226,6 +245,28 @@ impl Process {
         change(&mut self.state().choices)
     }
 
+    // What its calls have shown.
+
+    /// Completes what is new of a tool call by what the call has shown before. `true`: the call shows a terminal that is
+    /// not watched yet.
+    pub(super) fn complete(&self, update: &mut ToolUpdate) -> bool {
+        self.contents().complete(update, &|id| self.served.shown(id))
+    }
+
+    /// What a running call shows now, and whether that is the last of it; `None` where the call is over.
+    pub(super) fn live(&self, call: &ToolCallId) -> Option<(ToolGave, bool)> {
+        self.contents().live(call, &|id| self.served.shown(id))
+    }
+
+    pub(super) fn unwatched(&self, call: &ToolCallId) {
+        self.contents().unwatched(call);
+    }
+
+    // Every change of it is whole before anything can panic, so a poisoned one is still sound.
+    fn contents(&self) -> MutexGuard<'_, CallContents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     // Its turn.
 
     /// Begins a turn, and says up to where the agent's words belong to what was before. With an agent that has ended
@@ -241,6 +282,7 @@ impl Process {
         state.turn = Some(turn);
         let dealt = state.frames.dealt();
         drop(state);
+        self.contents().clear();
         self.changed();
         Some(dealt)
     }
@@ -276,6 +318,7 @@ impl Process {
         let Some(turn) = state.turn.take() else { return };
         let ended = result.as_ref().map_or_else(|error| Ended::Failed(error.to_string()), |()| Ended::Well);
         state.last = Some((turn.sink.turn().clone(), ended));
+        state.last_was_cancelled = turn.cancelled.borrow().is_some();
         drop(state);
         // Where nobody waits any more, it was cancelled.
         turn.reply.send(result).ok();
@@ -285,6 +328,12 @@ impl Process {
     /// How the last turn ended.
     pub(super) fn last(&self) -> Option<(TurnId, Ended)> {
         self.state().last.clone()
+    }
+
+    /// Whether the newest turn was cancelled, be it over or not.
+    pub(super) fn was_cancelled(&self) -> bool {
+        let state = self.state();
+        state.turn.as_ref().map_or(state.last_was_cancelled, |turn| turn.cancelled.borrow().is_some())
     }
 
     /// Marks a turn as cancelled, and tells the agent. It may say so again: agents do not mind.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use grove_core::RequestId;
+use grove_core::{RequestId, ToolCallId, Verdict};
 use grove_shim::{AgentEnd, FromAgent, ShimError, ShimReader};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::chat::Chat;
 use super::last_words::{how_it_ended, with_last_words};
 use super::open::AUTH_REQUIRED;
-use super::process::{Origin, Process};
+use super::process::{Origin, Process, Turn};
 use crate::acp::connection::{Frames, Purpose, told, turn_of};
 use crate::acp::fleet::end_what_runs_in;
 use crate::acp::map::{self, Said, Update};
@@ -28,6 +28,8 @@ use crate::agent::*;
 
 /// How long an agent's last words wait to be stored before the shim may forget them.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// How often the output of a running terminal is shown.
+const LIVE_EVERY: Duration = Duration::from_millis(250);
 
 /// What an earlier host has dealt with.
 #[derive(Debug, Default)]
@@ -49,6 +51,16 @@ pub(super) struct Reader {
     pub(super) past: Past,
     /// What waits for somebody else.
     pub(super) tasks: JoinSet<Effect>,
+    /// The newest permission request of each call of the turn.
+    pub(super) asking: HashMap<ToolCallId, watch::Receiver<Asking>>,
+}
+
+/// How it stands with a permission request.
+#[derive(Clone, Debug)]
+pub(super) enum Asking {
+    Open,
+    /// What was answered; nothing, where the turn was cancelled.
+    Answered(Option<Verdict>),
 }
 
 /// What came of an agent's call.
@@ -82,7 +94,7 @@ enum Over {
 
 impl Reader {
     pub(super) fn new(chat: Arc<Chat>, process: Arc<Process>, shim: ShimReader, past: Past) -> Self {
-        Self { chat, process, shim, past, tasks: JoinSet::new() }
+        Self { chat, process, shim, past, tasks: JoinSet::new(), asking: HashMap::new() }
     }
 
     pub(super) async fn run(mut self) {
@@ -139,6 +151,7 @@ impl Reader {
             self.report(heard.events).await?;
         }
         if let Some(result) = heard.ended {
+            self.asking.clear();
             let served = Arc::clone(&self.process.served);
             self.tasks.spawn(async move {
                 served.release_terminals().await;
@@ -187,7 +200,7 @@ impl Reader {
         }
     }
 
-    fn update(&self, params: Option<&RawValue>, heard: &mut Heard) {
+    fn update(&mut self, params: Option<&RawValue>, heard: &mut Heard) {
         let params = serde_json::from_str(params.map_or("null", RawValue::get)).unwrap_or_default();
         let Update { session, said } = match map::update(params) {
             Ok(update) => update,
@@ -211,12 +224,36 @@ impl Reader {
             return;
         }
         match said {
-            Said::Events(events) => heard.events.extend(events),
+            Said::Events(mut events) => {
+                for event in &mut events {
+                    if let AgentEvent::Tool(update) = event {
+                        self.complete(update);
+                    }
+                }
+                heard.events.extend(events);
+            }
             Said::Mode(mode) => self.chosen(heard, self.process.with_choices(|choices| choices.take_mode(mode))),
             Said::Options(options) => {
                 self.chosen(heard, self.process.with_choices(|choices| choices.take_options(options)));
             }
         }
+    }
+
+    /// Completes what is new of a tool call, and begins to watch a terminal that the call shows.
+    pub(super) fn complete(&mut self, update: &mut ToolUpdate) {
+        if !self.process.complete(update) {
+            return;
+        }
+        let Some(turn) = self.process.turn() else { return };
+        let (process, call) = (Arc::clone(&self.process), update.call.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = watch_terminals(&process, &turn, &call) => {}
+                () = turn.clone().cancelled() => {}
+            }
+            process.unwatched(&call);
+            Effect::None
+        });
     }
 
     fn chosen(&self, heard: &mut Heard, differs: bool) {
@@ -250,13 +287,13 @@ impl Reader {
 
     /// Reports what was heard, and up to where all is dealt with by it. What belongs to a turn that is over is left out.
     async fn report(&self, mut events: Vec<AgentEvent>) -> Result<(), AgentError> {
-        let mark = Some(self.process.mark());
+        let mark = self.process.mark();
         match self.process.turn() {
             Some(turn) => {
                 let cancelled = turn.clone().cancelled();
                 tokio::select! {
-                    reported = turn.sink.report(events, mark) => reported,
-                    () = cancelled => Ok(()),
+                    reported = turn.sink.report(events, Some(mark.clone())) => reported?,
+                    () = cancelled => return Ok(()),
                 }
             }
             None => {
@@ -264,9 +301,11 @@ impl Reader {
                 if events.is_empty() {
                     return Ok(());
                 }
-                self.chat.reports.report(events, mark).await
+                self.chat.reports.report(events, Some(mark.clone())).await?;
             }
         }
+        self.process.reported(&mark);
+        Ok(())
     }
 
     async fn agent_ended(mut self, number: u64, end: &AgentEnd, mut settled: watch::Receiver<u64>) {
@@ -305,6 +344,25 @@ impl Reader {
         self.process.end(how.clone(), Err(AgentError::Died(how)));
         self.tasks.abort_all();
         self.process.served.release_terminals().await;
+    }
+}
+
+/// Reports what the terminals of a running call show, until the commands have ended or the call is over.
+async fn watch_terminals(process: &Process, turn: &Turn, call: &ToolCallId) {
+    let mut last = ToolGave::default();
+    loop {
+        tokio::time::sleep(LIVE_EVERY).await;
+        let Some((gave, is_last)) = process.live(call) else { return };
+        if gave != last {
+            let update = ToolUpdate { output: Some(gave.clone()), ..ToolUpdate::of(call.clone()) };
+            if turn.sink.report(vec![AgentEvent::Tool(Box::new(update))], None).await.is_err() {
+                return;
+            }
+            last = gave;
+        }
+        if is_last {
+            return;
+        }
     }
 }
 

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
-use grove_core::RequestId;
+use grove_core::{Decision, RequestId, Verdict};
 use grove_wire::jsonrpc::{ErrorObject, Id, Request, code};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::chat::Serves;
+use super::guarded;
 use super::process::{ASKED, Turn};
-use super::reader::{Effect, Heard, Reader};
+use super::reader::{Asking, Effect, Heard, Reader};
 use crate::acp::elicit;
 use crate::acp::map::{self, Permission};
 use crate::acp::serve::Served;
@@ -62,9 +63,7 @@ impl Reader {
             "fs/read_text_file" => self.serve(&id, params, heard, Effect::None, |served, request| async move {
                 served.read_text_file(request).await
             }),
-            "fs/write_text_file" => self.serve(&id, params, heard, Effect::Once, |served, request| async move {
-                served.write_text_file(request).await
-            }),
+            "fs/write_text_file" => self.write(&id, params, heard),
             "terminal/create" => self.serve(&id, params, heard, Effect::Once, |served, request| async move {
                 served.create_terminal(request).await
             }),
@@ -91,25 +90,72 @@ impl Reader {
         let turn = self.process.turn();
         let name = turn.as_ref().map_or_else(|| RequestId::from(""), |turn| question(turn, id));
         let (answer, mut verdict) = oneshot::channel();
-        let Permission { session, offered, event } =
+        let Permission { session, offered, mut update } =
             map::permission(parse(params)?, name.clone(), answer).map_err(ErrorObject::invalid_params)?;
         self.check(&session)?;
         let Some(turn) = turn else { return self.nobody_answers(id, heard, &offered) };
+        let earlier = self.asking.get(&update.call).cloned();
+        let call = update.call.clone();
+        self.complete(&mut update);
+        let event = AgentEvent::Tool(update);
+        // A call asks one thing at a time: what it asks meanwhile is asked when that is answered.
+        let mut held = None;
         if heard.again {
-            match self.past.waiting.remove(&name) {
-                Some(Awaits::Permission(_, waited)) => verdict = waited,
+            match (self.past.waiting.remove(&name), earlier) {
+                (Some(Awaits::Permission(_, waited)), _) => verdict = waited,
+                (None, Some(earlier)) => held = Some((earlier, event)),
                 // What was denied is not waited for, whether the agent has heard of it or not.
-                Some(Awaits::Question(_) | Awaits::Result(..)) | None => {
+                (Some(Awaits::Question(_) | Awaits::Result(..)) | None, _) => {
                     return self.nobody_answers(id, heard, &offered);
                 }
             }
         } else {
-            heard.events.push(event);
+            match earlier.filter(|earlier| matches!(*earlier.borrow(), Asking::Open)) {
+                Some(earlier) => held = Some((earlier, event)),
+                None => heard.events.push(event),
+            }
         }
+        let (tell, asking) = watch::channel(Asking::Open);
+        self.asking.insert(call, asking);
         let patience = self.chat.fleet.options().patience;
         self.answer(id, heard, Effect::None, async move {
-            let verdict = answered(verdict, turn, patience).await;
+            let verdict = match held {
+                None => answered(verdict, turn, patience).await,
+                Some((earlier, event)) => match answer_of(earlier).await {
+                    Some(allowed) if allowed.decision == Decision::Approved => {
+                        // Where nobody listens, the host is going, and the next one asks.
+                        turn.sink.report(vec![event], None).await.ok();
+                        answered(verdict, turn, patience).await
+                    }
+                    // A call that was denied, or whose turn was cancelled, asks nothing more.
+                    over => over,
+                },
+            };
+            tell.send_replace(Asking::Answered(verdict.clone()));
             json(&acp::RequestPermissionResponse::new(map::outcome(&offered, verdict.as_ref())))
+        });
+        Ok(())
+    }
+
+    /// Writes a file, and asks a person first where it decides what runs in the workspace.
+    fn write(&mut self, id: &Id, params: &str, heard: &Heard) -> Result<(), ErrorObject> {
+        let request: acp::WriteTextFileRequest = self.parse(params)?;
+        let (served, turn) = (Arc::clone(&self.process.served), self.process.turn());
+        let question = turn.as_ref().map(|turn| question(turn, id));
+        let waited = question.as_ref().filter(|_| heard.again).and_then(|name| self.past.waiting.remove(name));
+        let patience = self.chat.fleet.options().patience;
+        self.answer(id, heard, Effect::Once, async move {
+            let planned = served.plan_write(request).await?;
+            let asked = planned.guarded.is_some().then_some(turn.zip(question));
+            let asked = match asked {
+                None => None,
+                Some(asked) => Some(guarded::ask(&planned, asked, waited, patience).await?),
+            };
+            let written = served.write(planned).await;
+            if let Some(asked) = asked {
+                asked.done(written.as_ref().err()).await;
+            }
+            json(&written?)
         });
         Ok(())
     }
@@ -213,8 +259,17 @@ fn question(turn: &Turn, id: &Id) -> RequestId {
     format!("{}/{}", turn.sink.turn(), id.as_json()).into()
 }
 
+/// What an earlier request of the same call was answered.
+async fn answer_of(mut asking: watch::Receiver<Asking>) -> Option<Verdict> {
+    let answered = asking.wait_for(|asking| matches!(asking, Asking::Answered(_))).await;
+    match answered.as_deref() {
+        Ok(Asking::Answered(verdict)) => verdict.clone(),
+        Ok(Asking::Open) | Err(_) => None,
+    }
+}
+
 /// What was answered; nothing, where the turn is cancelled or nobody can answer.
-async fn answered<T>(answer: oneshot::Receiver<T>, turn: Turn, patience: Duration) -> Option<T> {
+pub(super) async fn answered<T>(answer: oneshot::Receiver<T>, turn: Turn, patience: Duration) -> Option<T> {
     let answered = async {
         match answer.await {
             Ok(answer) => Some(answer),

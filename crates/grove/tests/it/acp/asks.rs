@@ -15,6 +15,49 @@ async fn question(client: &mut Client) -> Value {
 }
 
 #[tokio::test]
+async fn of_two_permission_requests_of_one_call_each_is_shown_and_answered() {
+    let mut stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let ask = |title: &str| json!({"tool_call": {"toolCallId": "c", "title": title, "kind": "execute"}});
+    let steps = json!([{"asks": [ask("first"), ask("second")]}, "complaints"]);
+    start(&mut client, &chat, "t", &steps).await;
+    let first = asked(&mut client, &chat).await;
+    assert!(first.to_string().contains("first"), "{first}");
+    answer(&mut client, &chat, "t", &first, "allow_once").await;
+    client.until(|client| client.session(SESSION).input_needed.as_ref().is_some_and(|needed| !needed.is_empty())).await;
+    let second = asked(&mut client, &chat).await;
+    assert!(second.to_string().contains("second"), "{second}");
+    answer(&mut client, &chat, "t", &second, "allow_always").await;
+    let told = markdown(&client.turn_end(&chat, "t").await.response_parts);
+    assert_eq!(told, "permission: allow_once\npermission: allow_always\ncomplaints: none\n");
+
+    // A call that is denied asks nothing more.
+    start(&mut client, &chat, "u", &steps).await;
+    let first = asked(&mut client, &chat).await;
+    answer(&mut client, &chat, "u", &first, "reject_once").await;
+    let told = markdown(&client.turn_end(&chat, "u").await.response_parts);
+    assert_eq!(told, "permission: reject_once\npermission: reject_once\ncomplaints: none\n");
+    client.must_agree_on_all().await;
+
+    // A host that comes back asks what was not asked yet.
+    start(&mut client, &chat, "v", &steps).await;
+    asked(&mut client, &chat).await;
+    drop(client);
+    stage.kill_and_restart();
+    let mut client = stage.host().ahp_connect("again").await;
+    client.initialize(&[SESSION, &chat]).await;
+    let first = asked(&mut client, &chat).await;
+    assert!(first.to_string().contains("first"), "{first}");
+    answer(&mut client, &chat, "v", &first, "allow_once").await;
+    client.until(|client| client.session(SESSION).input_needed.as_ref().is_some_and(|needed| !needed.is_empty())).await;
+    let second = asked(&mut client, &chat).await;
+    assert!(second.to_string().contains("second"), "{second}");
+    answer(&mut client, &chat, "v", &second, "allow_once").await;
+    let told = markdown(&client.turn_end(&chat, "v").await.response_parts);
+    assert_eq!(told, "permission: allow_once\npermission: allow_once\ncomplaints: none\n");
+}
+
+#[tokio::test]
 async fn an_elicitation_is_a_question_that_any_client_answers() {
     let stage = Stage::new(Character::default());
     let (mut client, chat) = stage.begin().await;

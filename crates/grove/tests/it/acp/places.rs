@@ -69,6 +69,69 @@ async fn a_call_that_shows_a_terminal_names_it() {
     assert_eq!(calls(&ended)[0]["_meta"]["acp"]["terminals"], json!(["its-name"]));
 }
 
+/// The text that the only call of a running turn shows.
+fn live_text(client: &Client, chat: &str) -> String {
+    let active = client.chat(chat).active_turn.as_ref();
+    let parts = active.map(|turn| turn.response_parts.as_slice()).unwrap_or_default();
+    parts
+        .iter()
+        .map(|part| serde_json::to_value(part).unwrap())
+        .map(|part| part["toolCall"]["content"].to_string())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_output_of_a_terminal_is_shown_in_its_call_while_it_runs_and_at_the_end() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let line = "printf '\\033[1mfirst\\033[0m\\n'; while [ ! -e go-on ]; do sleep 0.05; done; echo second";
+    let steps = json!([
+        {"tool_call": {"toolCallId": "c", "title": "build", "kind": "execute", "rawInput": {"command": "build"}}},
+        {"terminal": {"create": {"command": line}, "call": "c"}},
+        "complaints",
+    ]);
+    start(&mut client, &chat, "t", &steps).await;
+    client.until(|client| live_text(client, &chat).contains("first")).await;
+    assert!(!live_text(&client, &chat).contains("second"));
+    std::fs::write(stage.work("go-on"), "").unwrap();
+    let ended = client.turn_end(&chat, "t").await;
+    let call = calls(&ended)[0].clone();
+    assert_eq!(call["content"][0]["text"], "first\nsecond\n", "{call}");
+    assert_eq!(call["status"], "completed");
+    client.must_agree_on_all().await;
+    assert_eq!(stage.seen_anew(&chat, "t").await, ended);
+}
+
+#[tokio::test]
+async fn a_write_into_git_is_asked_and_done_as_the_person_says() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let hook = stage.work(".git/hooks/pre-commit");
+    for (turn, option) in [("no", "reject_once"), ("yes", "allow_once")] {
+        let steps = json!([{"write": {"path": hook, "content": "#!/bin/sh\n"}}, "complaints"]);
+        start(&mut client, &chat, turn, &steps).await;
+        let call = asked(&mut client, &chat).await;
+        assert!(!stage.work(".git").exists(), "nothing is written before the answer");
+        assert!(call.to_string().contains("hooks and settings run programs"), "{call}");
+        answer(&mut client, &chat, turn, &call, option).await;
+        let ended = client.turn_end(&chat, turn).await;
+        let told = markdown(&ended.response_parts);
+        let allowed = option == "allow_once";
+        assert_eq!((hook.exists(), told.contains("write: done")), (allowed, allowed), "{told}");
+        assert!(told.contains("complaints: none"), "{told}");
+        assert_eq!(calls(&ended)[0]["status"], if allowed { "completed" } else { "cancelled" });
+    }
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_knows_a_missing_file_by_its_error_can_create_it() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let told = said(&mut client, &chat, "t", json!([{"read": {"path": stage.work("new/a.txt")}}])).await;
+    assert!(told.contains("error -32002 Resource not found: "), "{told}");
+}
+
 #[tokio::test]
 async fn agents_read_and_write_inside_the_working_directories_and_nowhere_else() {
     let stage = Stage::new(Character::default());

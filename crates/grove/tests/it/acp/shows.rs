@@ -13,6 +13,28 @@ async fn body(client: &mut Client, content: &Value) -> Value {
 }
 
 #[tokio::test]
+async fn a_diff_stays_when_its_call_ends_with_a_result_and_no_content() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let path = stage.work("a.txt");
+    let diff = json!([{"type": "diff", "path": path, "oldText": "one\n", "newText": "two\n"}]);
+    let result = "The file has been updated";
+    let steps = json!([
+        {"tool_call": {"toolCallId": "c", "title": "Edit", "kind": "edit", "rawInput": {"file": path}, "content": diff}},
+        {"ask": {"tool_call": {"toolCallId": "c", "title": "Edit", "kind": "edit"}}},
+        {"tool_update": {"toolCallId": "c", "status": "completed", "rawOutput": result}},
+    ]);
+    start(&mut client, &chat, "t", &steps).await;
+    let call = asked(&mut client, &chat).await;
+    assert!(call["edits"].to_string().contains("a.txt"), "the person sees the diff: {call}");
+    answer(&mut client, &chat, "t", &call, "allow_once").await;
+    let ended = client.turn_end(&chat, "t").await;
+    let content = calls(&ended)[0]["content"].to_string();
+    assert!(content.contains("a.txt") && content.contains("fileEdit"), "{content}");
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
 async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
     let stage = Stage::new(Character::default());
     let (mut client, chat) = stage.begin().await;

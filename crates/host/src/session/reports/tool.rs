@@ -37,6 +37,7 @@ pub(super) fn upsert(update: &mut ToolUpdate, active: &ActiveTurn, out: &mut Out
             let says_more = adds
                 || update.permission.is_some()
                 || update.output.is_some()
+                || update.result_text.is_some()
                 || update.input.is_some()
                 || !matches!(update.stage, None | Some(ToolStage::Pending));
             if known.is_none() {
@@ -133,9 +134,12 @@ fn go_on(
         Some(ToolStage::Pending | ToolStage::Running) | None if update.permission.is_some() => return,
         Some(ToolStage::Pending | ToolStage::Running) | None => {
             let before = known.and_then(|call| call.output.as_ref());
-            let output = match update.output.take() {
-                Some(gave) => Some(running_output(gave, out)),
-                None => before.cloned(),
+            let output = match (update.output.take(), update.result_text.take()) {
+                (Some(gave), _) => Some(running_output(gave, out)),
+                (None, Some(text)) if !before.is_some_and(shows_more_than_text) => {
+                    Some(running_output(ToolGave { text, pieces: Vec::new() }, out))
+                }
+                (None, _) => before.cloned(),
             };
             if let Some(output) = output.filter(|output| ran.restated || before != Some(output)) {
                 out.chat(ChatEvent::ToolCallOutput { turn: turn.clone(), call: call.id.clone(), output });
@@ -148,10 +152,17 @@ fn go_on(
             let attached = attach(gave.pieces, out);
             (Some(gave.text).filter(|text| !text.is_empty()), attached)
         }
-        None => match known.and_then(|call| call.output.clone()) {
-            Some(output) => (Some(output.text).filter(|text| !text.is_empty()), output.attached),
-            None => (None, Vec::new()),
-        },
+        // What the update does not mention stays: a diff, above all, does not go because a result came.
+        None => {
+            let before = known.and_then(|call| call.output.clone());
+            let before = before.unwrap_or(ToolOutput { text: String::new(), pieces: None, attached: Vec::new() });
+            let result_text = update.result_text.take();
+            let text = match shows_more_than_text(&before) && !before.text.is_empty() {
+                true => Some(before.text),
+                false => result_text.or(Some(before.text)),
+            };
+            (text.filter(|text| !text.is_empty()), before.attached)
+        }
     };
     let extra = update.structured.take().map(|structured| {
         let mut extra = Extra::new();
@@ -161,6 +172,11 @@ fn go_on(
     let result = ToolResult { success, past_tense_message: ran.title, output, attached, extra };
     let result = out.bounded(turn, result);
     out.chat(ChatEvent::ToolCallCompleted { turn: turn.clone(), call: call.id.clone(), result });
+}
+
+/// Whether a call shows edits or bytes, which a text cannot stand for.
+fn shows_more_than_text(output: &ToolOutput) -> bool {
+    !output.attached.is_empty()
 }
 
 fn begin(update: &mut ToolUpdate) -> NewToolCall {
@@ -408,6 +424,33 @@ mod tests {
         let call = after(vec![running, ToolUpdate { stage: Some(ToolStage::Failed), ..update() }]);
         let ToolCallStatus::Completed(result) = call.status else { panic!("{:?}", call.status) };
         assert_eq!((result.success, result.output.as_deref()), (false, Some("a")));
+    }
+
+    #[test]
+    fn a_diff_stays_where_the_end_of_its_call_brings_a_result_and_no_content() {
+        let edit = || Piece::Edit { path: "/w/a".into(), before: Some("1\n".into()), after: Some("2\n".into()) };
+        for text in ["", "Applied"] {
+            let output = Some(ToolGave { text: text.to_owned(), pieces: vec![edit()] });
+            let running = ToolUpdate { stage: Some(ToolStage::Running), output, ..titled("edit") };
+            let more = ToolUpdate { result_text: Some("half".to_owned()), ..update() };
+            let result_text = Some("The file was updated".to_owned());
+            let done = ToolUpdate { stage: Some(ToolStage::Completed), result_text, ..update() };
+            let call = after(vec![running, more, done]);
+            let ToolCallStatus::Completed(result) = call.status else { panic!("{:?}", call.status) };
+            assert!(matches!(&result.attached[..], [Attached::Edit(change)] if change.added == 1), "{result:?}");
+            let expected = if text.is_empty() { "The file was updated" } else { text };
+            assert_eq!(result.output.as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_result_are_shown_where_a_call_has_put_out_nothing_else() {
+        let said = |text: &str| Some(text.to_owned());
+        let running = ToolUpdate { stage: Some(ToolStage::Running), result_text: said("a"), ..titled("ls") };
+        let done = ToolUpdate { stage: Some(ToolStage::Completed), result_text: said("ab"), ..update() };
+        let call = after(vec![running, done]);
+        let ToolCallStatus::Completed(result) = call.status else { panic!("{:?}", call.status) };
+        assert_eq!(result.output.as_deref(), Some("ab"));
     }
 
     #[test]

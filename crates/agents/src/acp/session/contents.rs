@@ -1,0 +1,236 @@
+//! The content that the tool calls of a running turn have shown.
+//!
+//! Agents say content once and do not mention it again, neither when they ask for permission nor when the call ends. They
+//! show terminals by their ids, and only this side has the output. So the content of each call is kept here while its
+//! turn runs, and completes the updates that leave it out.
+
+use std::collections::HashMap;
+
+use grove_core::ToolCallId;
+
+use crate::acp::map;
+use crate::agent::{Piece, ToolGave, ToolStage, ToolUpdate};
+
+/// How many calls of a turn are kept. The content of further ones is shown as it comes.
+const MOST_CALLS: usize = 1_024;
+/// How much content of a turn is kept. What is larger is shown as it comes, and not completed later.
+const MOST_BYTES: usize = 16 << 20;
+/// How much of a running call's output is shown: its end.
+const LIVE_BYTES: usize = 16 << 10;
+
+/// The text that a terminal has shown so far, and whether its command has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TerminalText {
+    pub(crate) text: String,
+    pub(crate) ended: bool,
+}
+
+/// What the calls of a turn have shown.
+#[derive(Debug, Default)]
+pub(super) struct CallContents {
+    calls: HashMap<ToolCallId, CallContent>,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct CallContent {
+    gave: ToolGave,
+    terminals: Vec<String>,
+    is_watched: bool,
+    is_over: bool,
+}
+
+/// Where the text of a terminal comes from, by its id.
+pub(super) type Screens<'a> = &'a dyn Fn(&str) -> Option<TerminalText>;
+
+impl CallContents {
+    /// Completes an update by what its call has shown before. `true`: the call shows a terminal that is not watched yet.
+    pub(super) fn complete(&mut self, update: &mut ToolUpdate, screens: Screens<'_>) -> bool {
+        if self.calls.len() >= MOST_CALLS && !self.calls.contains_key(&update.call) {
+            return false;
+        }
+        let content = self.calls.entry(update.call.clone()).or_default();
+        let terminals = map::terminals(update);
+        let is_mentioned = update.output.is_some() || !terminals.is_empty();
+        if is_mentioned {
+            let before = size(&content.gave);
+            content.gave = update.output.clone().unwrap_or_default();
+            content.terminals = terminals;
+            let now = self.bytes - before + size(&content.gave);
+            if now > MOST_BYTES {
+                content.gave = ToolGave::default();
+                self.bytes -= before;
+            } else {
+                self.bytes = now;
+            }
+        }
+        let ends = matches!(update.stage, Some(ToolStage::Completed | ToolStage::Failed));
+        if is_mentioned || ends || update.permission.is_some() {
+            let gave = update.output.take().unwrap_or_else(|| content.gave.clone());
+            let (whole, _) = with_terminals(gave, &content.terminals, screens);
+            update.output = Some(whole).filter(|whole| !is_empty(whole));
+        }
+        if update.output.is_some() || !is_empty(&content.gave) {
+            update.result_text = None;
+        }
+        content.is_over |= ends;
+        let is_live = !content.terminals.is_empty() && !content.is_over;
+        is_live && !std::mem::replace(&mut content.is_watched, true)
+    }
+
+    /// What a running call shows now, and whether that is the last of it; `None` where the call is over.
+    pub(super) fn live(&self, call: &ToolCallId, screens: Screens<'_>) -> Option<(ToolGave, bool)> {
+        let content = self.calls.get(call).filter(|content| !content.is_over)?;
+        let (mut gave, ended) = with_terminals(content.gave.clone(), &content.terminals, screens);
+        if gave.text.len() > LIVE_BYTES {
+            gave.text.drain(..gave.text.ceil_char_boundary(gave.text.len() - LIVE_BYTES));
+        }
+        Some((gave, ended))
+    }
+
+    /// A call is not watched any more: the next terminal that it shows is.
+    pub(super) fn unwatched(&mut self, call: &ToolCallId) {
+        if let Some(content) = self.calls.get_mut(call) {
+            content.is_watched = false;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The content with the text of its terminals behind it, and whether the commands of all of them have ended.
+fn with_terminals(mut gave: ToolGave, terminals: &[String], screens: Screens<'_>) -> (ToolGave, bool) {
+    let mut ended = true;
+    for TerminalText { text, ended: this } in terminals.iter().filter_map(|id| screens(id)) {
+        ended &= this;
+        if !gave.text.is_empty() && !gave.text.ends_with('\n') && !text.is_empty() {
+            gave.text.push('\n');
+        }
+        gave.text.push_str(&text);
+    }
+    (gave, ended)
+}
+
+fn is_empty(gave: &ToolGave) -> bool {
+    gave.text.is_empty() && gave.pieces.is_empty()
+}
+
+fn size(gave: &ToolGave) -> usize {
+    let piece = |piece: &Piece| match piece {
+        Piece::Edit { path, before, after } => {
+            let sides = before.iter().chain(after).map(String::len).sum::<usize>();
+            path.len() + sides
+        }
+        Piece::Bytes { mime_type, bytes } => mime_type.len() + bytes.len(),
+    };
+    gave.text.len() + gave.pieces.iter().map(piece).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+    use grove_core::{PermissionKind, PermissionRequest};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::acp::map::Said;
+    use crate::agent::{AgentEvent, PermissionAsked};
+
+    fn no_screen(_: &str) -> Option<TerminalText> {
+        None
+    }
+
+    fn update(said: Value) -> ToolUpdate {
+        let mut update = said;
+        update["sessionUpdate"] = json!("tool_call_update");
+        update["toolCallId"] = json!("c");
+        match map::update(json!({"sessionId": "s", "update": update})).unwrap().said {
+            Said::Events(mut events) => match events.pop() {
+                Some(AgentEvent::Tool(update)) => *update,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn diff() -> Value {
+        json!([{"type": "diff", "path": "/w/a", "oldText": "1", "newText": "2"}])
+    }
+
+    #[test]
+    fn the_end_of_a_call_that_does_not_mention_its_diff_has_it() {
+        let mut contents = CallContents::default();
+        contents.complete(&mut update(json!({"content": diff(), "status": "in_progress"})), &no_screen);
+        let mut end = update(json!({"status": "completed", "rawOutput": "The file was updated"}));
+        contents.complete(&mut end, &no_screen);
+        assert_eq!(end.output.unwrap().pieces.len(), 1);
+        assert_eq!(end.result_text, None);
+        assert!(end.structured.is_some(), "the result stays as data");
+    }
+
+    #[test]
+    fn content_that_is_mentioned_takes_the_place_of_what_was_there() {
+        let mut contents = CallContents::default();
+        contents.complete(&mut update(json!({"content": diff()})), &no_screen);
+        let text = json!([{"type": "content", "content": {"type": "text", "text": "done"}}]);
+        let mut end = update(json!({"status": "completed", "content": text}));
+        contents.complete(&mut end, &no_screen);
+        assert_eq!(end.output, Some(ToolGave { text: "done".to_owned(), pieces: vec![] }));
+    }
+
+    #[test]
+    fn a_request_for_permission_shows_the_diff_that_was_told_before() {
+        let mut contents = CallContents::default();
+        contents.complete(&mut update(json!({"content": diff()})), &no_screen);
+        let request = PermissionRequest {
+            id: "r".into(),
+            kind: PermissionKind::Write,
+            path: None,
+            full_command_text: None,
+            intention: None,
+            title: None,
+            options: vec![],
+            edits: vec![],
+            editable: false,
+        };
+        let permission = Some(PermissionAsked { request, answer: tokio::sync::oneshot::channel().0 });
+        let mut asks = ToolUpdate { permission, ..update(json!({})) };
+        contents.complete(&mut asks, &no_screen);
+        assert_eq!(asks.output.unwrap().pieces.len(), 1);
+    }
+
+    #[test]
+    fn a_terminal_is_shown_while_it_runs_and_at_the_end() {
+        let mut contents = CallContents::default();
+        let shows = json!([{"type": "terminal", "terminalId": "t"}]);
+        let mut begin = update(json!({"content": shows}));
+        assert!(contents.complete(&mut begin, &|_| Some(TerminalText { text: String::new(), ended: false })));
+        assert_eq!(begin.output, None);
+        let long = format!("{}end", "é".repeat(LIVE_BYTES));
+        let screen = |id: &str| (id == "t").then(|| TerminalText { text: long.clone(), ended: false });
+        let (live, ended) = contents.live(&"c".into(), &screen).unwrap();
+        assert!(live.text.len() <= LIVE_BYTES && live.text.ends_with("éend") && !ended);
+        let mut end = update(json!({"status": "completed", "rawOutput": {"exitCode": 0, "output": "other"}}));
+        assert!(!contents.complete(&mut end, &screen));
+        assert_eq!((end.output.unwrap().text, end.result_text), (long.clone(), None));
+        assert_eq!(contents.live(&"c".into(), &screen), None);
+    }
+
+    #[test]
+    fn what_is_kept_of_a_turn_is_bounded() {
+        let mut contents = CallContents::default();
+        let large = "x".repeat(MOST_BYTES + 1);
+        let text = json!([{"type": "content", "content": {"type": "text", "text": large}}]);
+        let mut whole = update(json!({"content": text}));
+        contents.complete(&mut whole, &no_screen);
+        assert_eq!(whole.output.unwrap().text.len(), large.len(), "it is shown as it came");
+        assert_eq!(contents.bytes, 0);
+        for n in 0..2 * MOST_CALLS {
+            contents.complete(&mut ToolUpdate::of(n.to_string().into()), &no_screen);
+        }
+        assert_eq!(contents.calls.len(), MOST_CALLS);
+    }
+}
