@@ -1,6 +1,7 @@
 /** Reading and changing the bits of `status`. */
 
 import { SessionStatus, STATUS_ACTIVITY_MASK } from '../wire/protocol';
+import type { SessionState } from '../wire/types';
 
 export function hasStatus(status: number, bits: number): boolean {
   return (status & bits) === bits;
@@ -15,6 +16,22 @@ export function withFlag(status: number, flag: number, set: boolean): number {
 
 export function withActivity(status: number, activity: number): number {
   return unsigned((status & ~STATUS_ACTIVITY_MASK) | activity);
+}
+
+/**
+ * A session's status with the activity that follows from its chats and open requests. No action of the protocol carries
+ * that activity, so the bits of a state that is kept by actions are as old as its snapshot.
+ */
+export function sessionStatus(session: Pick<SessionState, 'status' | 'chats' | 'inputNeeded'>): number {
+  // A host that tells of no chats has its own idea of the activity.
+  if (session.chats.length === 0) return session.status;
+  const any = (activity: number): boolean =>
+    session.chats.some((chat) => (chat.status & STATUS_ACTIVITY_MASK) === activity);
+  const waits = (session.inputNeeded ?? []).some((request) => request.kind !== 'toolClientExecution');
+  if (waits) return withActivity(session.status, SessionStatus.InputNeeded);
+  if (any(SessionStatus.InProgress) || any(SessionStatus.InputNeeded))
+    return withActivity(session.status, SessionStatus.InProgress);
+  return withActivity(session.status, any(SessionStatus.Error) ? SessionStatus.Error : SessionStatus.Idle);
 }
 
 export type Activity = 'idle' | 'error' | 'running' | 'input';
