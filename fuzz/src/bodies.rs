@@ -93,7 +93,7 @@ pub fn reducers(data: &[u8]) {
 
 /// Any text as a script: it is run, or the turn ends in error.
 pub fn script(data: &[u8]) {
-    use grove_agents::{Agent, ChatSink, OpenSession, Prompt, Report, scripted::ScriptedAgent};
+    use grove_agents::{Agent, AgentStart, ChatSink, OpenSession, Prompt, Report, scripted::ScriptedAgent};
 
     let text = format!("script:{}", String::from_utf8_lossy(data));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
@@ -110,6 +110,7 @@ pub fn script(data: &[u8]) {
             settings: grove_core::Extra::new(),
             reports: sink.clone(),
             spills: std::sync::Arc::new(()),
+            start: AgentStart::FirstTurn,
         };
         let session = ScriptedAgent.open(opening).await.expect("a session");
         let message = grove_core::Message::user(text);

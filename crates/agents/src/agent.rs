@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::*;
@@ -16,8 +17,8 @@ pub trait Agent: Send + Sync + 'static {
     /// How clients see this agent.
     fn info(&self) -> AgentInfo;
 
-    /// Opens the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile. An agent that
-    /// is a process need not start it before the first turn.
+    /// Opens the agent for one chat. It may take long; the session of a main chat is `creating` meanwhile. When an agent
+    /// that is a process starts it, [`OpenSession::start`] says.
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError>;
 
     /// What can be set for a session before it begins, as far as that is known, and what is set if nobody chooses;
@@ -147,6 +148,16 @@ pub struct OpenSession {
     pub reports: ChatSink,
     /// Where output goes that is too large for it.
     pub spills: Arc<dyn Spills>,
+    pub start: AgentStart,
+}
+
+/// When the process of an agent starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentStart {
+    /// With the first turn.
+    FirstTurn,
+    /// At once: opening waits until the agent is initialised, and fails where it is not within this time.
+    Now { within: Duration },
 }
 
 /// What a turn begins with.
@@ -355,6 +366,8 @@ pub struct ToolUpdate {
     pub stage: Option<ToolStage>,
     /// All that it has put out so far.
     pub output: Option<ToolGave>,
+    /// The words of its result as data, for a call that has put out nothing else.
+    pub result_text: Option<String>,
     /// Its result as data.
     pub structured: Option<Extra>,
     /// What else is said of it; names that are not said stay.
@@ -374,6 +387,7 @@ impl ToolUpdate {
             input: None,
             stage: None,
             output: None,
+            result_text: None,
             structured: None,
             extra: None,
             permission: None,

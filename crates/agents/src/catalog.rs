@@ -35,6 +35,8 @@ pub struct Known {
     pub pass: &'static [&'static str],
     /// How it may be signed in without asking anybody, the best way first.
     pub auth: &'static [SignIn],
+    /// What a person does to log in, as an instruction.
+    pub log_in: &'static str,
     pub install: Install,
 }
 

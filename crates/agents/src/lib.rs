@@ -21,7 +21,7 @@
 //! # Example
 //!
 //! ```
-//! use grove_agents::{Agent, AgentEvent, ChatSink, OpenSession, Prompt, scripted::ScriptedAgent};
+//! use grove_agents::{Agent, AgentEvent, AgentStart, ChatSink, OpenSession, Prompt, scripted::ScriptedAgent};
 //! use grove_core::{Extra, Message};
 //! use std::sync::Arc;
 //!
@@ -37,6 +37,7 @@
 //!     settings: Extra::new(),
 //!     reports: sink.clone(),
 //!     spills: Arc::new(()),
+//!     start: AgentStart::FirstTurn,
 //! };
 //! let session = ScriptedAgent.open(opening).await.unwrap();
 //!

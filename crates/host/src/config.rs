@@ -139,6 +139,8 @@ pub struct Limits {
     pub import_bytes: u64,
     /// Entries of a folder; a larger one is refused.
     pub folder_entries: usize,
+    /// How long a session may be `creating`; its agent has to be initialised by then.
+    pub creation: Duration,
     /// How long a running turn may be silent while nobody is asked and no tool runs, before that is said.
     pub turn_quiet: Duration,
     /// How long a running turn may be silent while nobody is asked, before it ends in error.
@@ -177,6 +179,7 @@ impl Default for Limits {
             import_files: 20_000,
             import_bytes: 2 << 30,
             folder_entries: 20_000,
+            creation: Duration::from_secs(30),
             turn_quiet: Duration::from_secs(15),
             turn_silence: Duration::from_secs(30 * 60),
             stop_grace: Duration::from_secs(5),

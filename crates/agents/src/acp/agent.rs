@@ -112,6 +112,7 @@ impl AcpAgent {
             settings: Extra::new(),
             reports: ChatSink::new(BRIEF.into(), reports),
             spills: Arc::new(()),
+            start: AgentStart::FirstTurn,
         };
         Short::start(Arc::new(self.chat(&opening)?.serving_nothing())).await
     }
@@ -144,7 +145,13 @@ impl Agent for AcpAgent {
 
     async fn open(&self, session: OpenSession) -> Result<Arc<dyn AgentSession>, AgentError> {
         self.program.find()?;
-        Ok(Arc::new(AcpSession::new(Arc::new(self.chat(&session)?), session)))
+        let start = session.start;
+        let opened = AcpSession::new(Arc::new(self.chat(&session)?), session);
+        match start {
+            AgentStart::FirstTurn => {}
+            AgentStart::Now { within } => opened.start(within).await?,
+        }
+        Ok(Arc::new(opened))
     }
 
     fn settings(&self) -> Option<SessionConfig> {

@@ -51,6 +51,7 @@ impl AcpSummarizer {
             settings,
             reports: sink.clone(),
             spills: Arc::new(()),
+            start: AgentStart::FirstTurn,
         };
         let (program, fleet, learned) = (&self.program, &self.fleet, &self.learned);
         let chat = Chat::new(Arc::clone(program), Arc::clone(fleet), Arc::clone(learned), &opening)?;

@@ -38,6 +38,7 @@ pub const KNOWN: &[Known] = &[
         env: &[],
         pass: &["ANTHROPIC_*", "CLAUDE_*"],
         auth: &[],
+        log_in: "run `claude` and log in there, or set ANTHROPIC_API_KEY",
         install: Install::Npm("@agentclientprotocol/claude-agent-acp"),
     },
     Known {
@@ -52,6 +53,7 @@ pub const KNOWN: &[Known] = &[
             SignIn { variable: "CODEX_API_KEY", method: "codex-api-key" },
             SignIn { variable: "OPENAI_API_KEY", method: "openai-api-key" },
         ],
+        log_in: "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY",
         install: Install::Npm("@zed-industries/codex-acp"),
     },
     Known {
@@ -64,6 +66,7 @@ pub const KNOWN: &[Known] = &[
         env: &[],
         pass: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
         auth: &[],
+        log_in: "run `copilot login`, or set COPILOT_GITHUB_TOKEN, GH_TOKEN or GITHUB_TOKEN",
         install: Install::Npm("@github/copilot"),
     },
     Known {
@@ -75,6 +78,7 @@ pub const KNOWN: &[Known] = &[
         env: &[],
         pass: &["GEMINI_*", "GOOGLE_*"],
         auth: &[SignIn { variable: "GEMINI_API_KEY", method: "gemini-api-key" }],
+        log_in: "run `gemini` and log in there, or set GEMINI_API_KEY",
         install: Install::Npm("@google/gemini-cli"),
     },
     Known {
@@ -86,6 +90,7 @@ pub const KNOWN: &[Known] = &[
         env: &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
         pass: with_provider_keys!["OPENCODE_*"],
         auth: &[],
+        log_in: "run `opencode auth login`, or set a model provider's key",
         install: Install::Npm("opencode-ai"),
     },
     Known {
@@ -97,6 +102,7 @@ pub const KNOWN: &[Known] = &[
         env: &[],
         pass: with_provider_keys!["QWEN_*", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"],
         auth: &[SignIn { variable: "OPENAI_API_KEY", method: "openai" }],
+        log_in: "run `qwen` and log in there, or set OPENAI_API_KEY with OPENAI_BASE_URL",
         install: Install::Npm("@qwen-code/qwen-code"),
     },
     Known {
@@ -108,6 +114,7 @@ pub const KNOWN: &[Known] = &[
         env: &[],
         pass: with_provider_keys!["OMP_*", "PI_*"],
         auth: &[],
+        log_in: "run `omp` and log in there, or set a model provider's key",
         install: Install::Bun("@oh-my-pi/pi-coding-agent"),
     },
     Known {
@@ -119,6 +126,7 @@ pub const KNOWN: &[Known] = &[
         env: &[],
         pass: with_provider_keys!["GOOSE_*", "OPENAI_HOST", "DATABRICKS_HOST", "DATABRICKS_TOKEN"],
         auth: &[],
+        log_in: "run `goose configure`, or set a model provider's key",
         install: Install::Words(
             "see \"Install goose\" at https://block.github.io/goose (the command line), then `goose configure`",
         ),

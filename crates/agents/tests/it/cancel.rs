@@ -85,3 +85,20 @@ async fn a_turn_that_is_cancelled_while_its_agent_starts_is_never_sent() {
     assert!(!session.stored.text.contains("never"), "{}", session.stored.text);
     session.agent.close(Closing::Removed).await;
 }
+
+#[tokio::test]
+async fn an_agent_whose_turn_was_cancelled_ends_with_the_host() {
+    for ignores_cancel in [false, true] {
+        let place = Place::new(Character { ignores_cancel, ..Character::default() });
+        let mut session = place.open().await;
+        // Nothing is stored: what the agent said is left for the next host, unless nobody wants it any more.
+        session.stored.forgets = false;
+        let running = session.start("t1", &json!([{"spawn": {}}, {"say": "ready"}, {"sleep": 600_000}]));
+        session.until("it runs", |stored| stored.text.ends_with("ready")).await;
+        let left = after(&session.stored.text, "spawned: ").to_owned();
+        running.abort();
+        session.agent.cancel(&"t1".into()).await;
+        session.agent.close(Closing::LetGo).await;
+        assert!(!is_alive(&left), "ignores_cancel: {ignores_cancel}");
+    }
+}

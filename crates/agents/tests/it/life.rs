@@ -45,6 +45,7 @@ async fn a_program_that_is_missing_is_named_before_anything_starts() {
         settings: Extra::new(),
         reports: ChatSink::new("main".into(), sender),
         spills: std::sync::Arc::new(()),
+        start: AgentStart::FirstTurn,
     };
     let error = place.agent(&place.fleet()).open(opening).await.err().unwrap().to_string();
     assert!(error.contains("no-such-agent") && error.contains("install"), "{error}");

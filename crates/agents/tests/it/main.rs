@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod cancel;
+mod creation;
 mod fork;
 mod life;
 mod place;

@@ -1,6 +1,6 @@
 //! A folder of a test's own, with a fleet of agents in it and what a host would do with their reports.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,8 @@ use tokio::time::timeout;
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// For what is expected to resist.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
+/// How long an agent may take to be initialised when its session is created.
+pub(crate) const CREATION: Duration = Duration::from_secs(5);
 pub(crate) const CHAT: &str = "main";
 
 /// This test program is the shim as well: it is where tests are, whoever builds them.
@@ -168,9 +170,30 @@ impl Session {
             settings,
             reports: sink.clone(),
             spills,
+            start: AgentStart::FirstTurn,
         };
         let agent = agent.open(opening).await.unwrap();
         Self { agent, reports, sink, stored: Stored { forgets: true, ..Stored::default() } }
+    }
+
+    /// A session that is created: its agent starts at once.
+    pub(crate) async fn create(agent: &AcpAgent, session: &str, folder: &Path) -> Result<Self, AgentError> {
+        // As large as a host's: nobody takes the reports while the agent starts.
+        let (sender, reports) = mpsc::channel(256);
+        let sink = ChatSink::new(CHAT.into(), sender);
+        let opening = OpenSession {
+            session: session.into(),
+            chat: CHAT.into(),
+            model: None,
+            working_directories: vec![folder.display().to_string()],
+            known_as: None,
+            settings: Extra::new(),
+            reports: sink.clone(),
+            spills: Arc::new(()),
+            start: AgentStart::Now { within: CREATION },
+        };
+        let agent = agent.open(opening).await?;
+        Ok(Self { agent, reports, sink, stored: Stored { forgets: true, ..Stored::default() } })
     }
 
     /// Gives a turn to the agent; what it reports waits to be taken.

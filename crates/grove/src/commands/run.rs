@@ -125,7 +125,14 @@ pub(super) async fn ready(talk: &mut impl Talk) -> Result<(), Failure> {
     loop {
         match talk.beginning() {
             Beginning::Ready => return Ok(()),
-            Beginning::Failed(why) => return Err(anyhow!("the session did not start: {why}").into()),
+            Beginning::Failed(why) => {
+                let id = id_of(talk.uri());
+                return Err(anyhow!(
+                    "the session did not start: {why}\n`grove logs {id}` prints what the agent wrote, `grove agents` shows \
+                     how it is run; `grove rm {id}` deletes the session"
+                )
+                .into());
+            }
             Beginning::Creating => talk.changed().await.map_err(|why| closed(why, talk.uri()))?,
         }
     }

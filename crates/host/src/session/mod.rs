@@ -302,6 +302,8 @@ struct Desk {
     undertaking: Option<Undertaking>,
     /// The last turn filled the model's window: the conversation is to be compacted before the next one.
     is_full: bool,
+    /// Settings that a person changed while the agent was opening. It is told when it is there.
+    set_meanwhile: Extra,
     /// How the agent calls a copy of its conversation that is made for this chat: its first opening waits for it.
     inherits: Option<oneshot::Receiver<Option<String>>>,
 }
@@ -443,6 +445,12 @@ impl SessionTask {
                 let Some(state) = self.tip.chat(&chat) else { return Ok(Flow::On) };
                 // A turn may have been started meanwhile, or have waited since before the host was.
                 let prompts = state.active.iter().map(|active| (chat.clone(), active.id.clone())).collect();
+                let desk = self.desk(&chat);
+                let set_meanwhile = std::mem::take(&mut desk.set_meanwhile);
+                if !set_meanwhile.is_empty() {
+                    let agent = agent.clone();
+                    self.around.env.spawn.spawn(Box::pin(async move { agent.configure(set_meanwhile).await }));
+                }
                 self.desk(&chat).backend = Backend::Ready(agent);
                 let mut out = Outbox { prompts, ..Outbox::default() };
                 // An agent that was started again has nothing to announce.
@@ -454,7 +462,9 @@ impl SessionTask {
             }
             ToSession::Opened(chat, Err(error)) => {
                 // Where the session itself is fine, its agent may start at the next prompt.
-                self.desk(&chat).backend = Backend::Closed;
+                let desk = self.desk(&chat);
+                desk.backend = Backend::Closed;
+                desk.set_meanwhile.clear();
                 let mut out = Outbox::default();
                 let created = !self.is_being_created(&chat);
                 if !created {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::abortable;
+use futures_util::future::{Either, abortable, select};
 use grove_agents::{
-    AgentError, AgentEvent, Awaits, ChatSink, Mark, OfferedTool, OpenSession, Outlasts, Prompt, Report, Resumption,
-    Waiting,
+    AgentError, AgentEvent, AgentStart, Awaits, ChatSink, Mark, OfferedTool, OpenSession, Outlasts, Prompt, Report,
+    Resumption, Waiting,
 };
 use grove_core::*;
 use grove_fs::FsError;
@@ -34,7 +34,15 @@ impl SessionTask {
             settings: self.tip.config.as_ref().map(|config| config.values.clone()).unwrap_or_default(),
             reports: ChatSink::new(chat.clone(), self.report_sender.clone()),
             spills: Arc::new(self.spills.clone()),
+            start: AgentStart::FirstTurn,
         };
+        let limit = self.around.config.limits.creation;
+        let begins_now = self.begins_now(chat);
+        if begins_now {
+            // A little less, so that the agent itself says why it is not there.
+            opening.start = AgentStart::Now { within: limit - limit / 10 };
+        }
+        let late = begins_now.then(|| self.around.env.clock.sleep(limit));
         let (agent, inbox, at) = (self.agent.clone(), self.inbox_sender.clone(), chat.clone());
         let is_entrusted = self.holding.is_some();
         let desk = self.desk(chat);
@@ -54,7 +62,17 @@ impl SessionTask {
             if is_entrusted {
                 opening.working_directories = here(opening.working_directories).await;
             }
-            let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind().await;
+            let opened = AssertUnwindSafe(agent.open(opening)).catch_unwind();
+            let opened = match late {
+                None => opened.await,
+                Some(late) => match select(opened, late).await {
+                    Either::Left((opened, _)) => opened,
+                    Either::Right(((), _)) => {
+                        let how = format!("it was not ready within {} s", limit.as_secs_f32());
+                        Ok(Err(AgentError::Start(how)))
+                    }
+                },
+            };
             let opened = opened.unwrap_or_else(|_| Err(AgentError::Start("it broke down".to_owned())));
             // A session that was disposed meanwhile does not listen any more.
             if let Some(inbox) = inbox.upgrade() {
@@ -63,6 +81,15 @@ impl SessionTask {
         });
         self.desk(chat).backend = Backend::Opening(abort);
         self.around.env.spawn.spawn(Box::pin(opened.map(|_| ())));
+    }
+
+    /// Whether a chat's agent starts with its session. Whatever has a conversation already (forks, imports, sessions of an
+    /// earlier host) waits for its next turn instead.
+    fn begins_now(&self, chat: &ChatId) -> bool {
+        let Some(state) = self.tip.chat(chat) else { return false };
+        let is_resumed = state.active.as_ref().is_some_and(|active| self.resumed.contains_key(&active.id));
+        let is_empty = state.origin.is_none() && state.turns.is_empty() && !state.has_older_turns;
+        self.is_being_created(chat) && is_empty && !is_resumed
     }
 
     /// Gives a turn to the agent, where there is one yet.
@@ -121,10 +148,18 @@ impl SessionTask {
     }
 
     /// Tells the agents what a person has set.
-    pub(super) fn configure(&self, settings: &Extra) {
-        for agent in self.desks.values().filter_map(Desk::agent) {
+    pub(super) fn configure(&mut self, settings: &Extra) {
+        for desk in self.desks.values_mut() {
             let settings = settings.clone();
-            self.around.env.spawn.spawn(Box::pin(async move { agent.configure(settings).await }));
+            match &desk.backend {
+                Backend::Ready(agent) => {
+                    let agent = agent.clone();
+                    self.around.env.spawn.spawn(Box::pin(async move { agent.configure(settings).await }));
+                }
+                // It was given what was set when it began to open.
+                Backend::Opening(_) => desk.set_meanwhile.extend(settings),
+                Backend::Closed => {}
+            }
         }
     }
 

@@ -68,6 +68,21 @@ impl Places {
         self.place(permit)
     }
 
+    /// A place, where one is free or an idle process can make way. `None`: each of them has a turn.
+    pub(crate) async fn take_from_idle(self: &Arc<Self>) -> Option<Place> {
+        if let Some(place) = self.try_take() {
+            return Some(place);
+        }
+        let may_make_way = {
+            let table = self.table();
+            table.taken.values().filter(|taken| taken.idle.is_some()).count() > table.waiting
+        };
+        match may_make_way {
+            true => Some(self.take().await),
+            false => None,
+        }
+    }
+
     /// A place for a process that is there already: past the limit, if need be.
     pub(crate) fn take_anyway(self: &Arc<Self>) -> Place {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok();
@@ -191,6 +206,21 @@ mod tests {
         assert!(!old.busy(), "it has to stop, whatever it is asked for");
         drop(old);
         waiting.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_process_that_can_wait_gets_a_place_of_an_idle_one_and_none_of_a_busy_one() {
+        let places = Places::new(1);
+        let only = places.take_from_idle().await.unwrap();
+        assert!(places.take_from_idle().await.is_none(), "it has a turn");
+        only.idle();
+        let waiting = tokio::spawn({
+            let places = Arc::clone(&places);
+            async move { places.take_from_idle().await }
+        });
+        timeout(Duration::from_secs(5), only.told_to_stop()).await.unwrap();
+        drop(only);
+        assert!(waiting.await.unwrap().is_some());
     }
 
     #[tokio::test]

@@ -100,8 +100,15 @@ impl Chat {
         self.directories.first().cloned().unwrap_or_else(|| self.folder.join(NOWHERE))
     }
 
-    /// Makes sure that there is a folder to work in, where the session names none.
+    /// Makes sure that there are folders to work in. A session that names none gets one.
     pub(super) fn make_room(&self) -> Result<(), AgentError> {
+        if let Some(missing) = self.directories.iter().find(|folder| !folder.is_dir()) {
+            let what = if missing.exists() { "is not a folder" } else { "does not exist" };
+            return Err(AgentError::Start(format!(
+                "its working directory {} {what}: create it, or create a session in another folder",
+                missing.display()
+            )));
+        }
         if !self.directories.is_empty() {
             return Ok(());
         }

@@ -3,14 +3,16 @@
 //! - [`AcpSession`]: what the host has. It only passes on what is wanted.
 //! - `worker`: the one task that starts, stops and prompts the agent's process, so that none of it depends on whether
 //!   somebody still waits for it.
-//! - `reader`, `requests`: the task that hears the process.
+//! - `reader`, `requests`, `guarded`: the task that hears the process, and what it asks a person before a write.
 //! - `process`: what both know of it. Cancelling goes there directly, since the others may be waiting.
 //! - `start`, `open`, `short`: the ways to a process and to a conversation with it.
-//! - `chat`, `choices`, `kept`, `last_words`: what holds for the chat, what is chosen, what the next host has to know,
-//!   and how an agent ended.
+//! - `chat`, `choices`, `contents`, `kept`, `last_words`: what holds for the chat, what is chosen, what its tool calls
+//!   have shown, what the next host has to know, and how an agent ended.
 
 mod chat;
 mod choices;
+mod contents;
+mod guarded;
 mod kept;
 mod last_words;
 mod open;
@@ -23,12 +25,14 @@ mod worker;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_core::{Extra, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use self::chat::{BRIEF, Chat, brief_session};
+pub(crate) use self::contents::TerminalText;
 use self::process::Process;
 pub(crate) use self::short::Short;
 use self::worker::{Order, Worker};
@@ -71,6 +75,11 @@ impl AcpSession {
         let worker = Worker::new(Arc::clone(&shared), ordered, closes, opening);
         tokio::spawn(worker.run());
         Self { orders, shared, closing }
+    }
+
+    /// Starts the agent, and waits until it is initialised. A start that is given up leaves nothing behind.
+    pub(crate) async fn start(&self, within: Duration) -> Result<(), AgentError> {
+        self.order(|reply| Order::Start(within, reply)).await
     }
 
     async fn order(&self, order: impl FnOnce(Reply) -> Order) -> Result<(), AgentError> {

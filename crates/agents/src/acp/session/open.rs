@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::chat::{Chat, Serves};
 use super::process::Process;
 use crate::acp::connection::{CallError, Purpose};
+use crate::catalog;
 
 /// What an agent says that wants to be logged in first.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
@@ -131,7 +132,7 @@ impl Greeted<'_> {
         let call = || self.process.link.call_for(purpose.clone(), method, params, self.patience);
         let result = match call().await {
             Err(error) if error.code() == Some(AUTH_REQUIRED) => {
-                self.authenticate().await?;
+                self.authenticate(&error).await?;
                 match call().await {
                     Err(error) if error.code() == Some(AUTH_REQUIRED) => return Err(self.not_logged_in(&error)),
                     other => other?,
@@ -142,10 +143,10 @@ impl Greeted<'_> {
         Ok(serde_json::from_str(result.get()).map_err(|error| CallError::Nonsense { method, error })?)
     }
 
-    async fn authenticate(&self) -> Result<(), OpenError> {
+    async fn authenticate(&self, refusal: &CallError) -> Result<(), OpenError> {
         let method = acp::AGENT_METHOD_NAMES.authenticate;
         let Some(chosen) = &self.chat.program.auth else {
-            return Err(OpenError::Auth(self.ways("it wants to be logged in")));
+            return Err(OpenError::Auth(self.ways(&format!("it wants to be logged in ({refusal})"))));
         };
         let request = acp::AuthenticateRequest::new(chosen.clone());
         let answer = self.process.link.call_for(Purpose::Any, method, &request, self.patience).await;
@@ -159,6 +160,10 @@ impl Greeted<'_> {
     /// What a person can do.
     fn ways(&self, problem: &str) -> String {
         let name = &self.chat.program.display_name;
+        let log_in = match catalog::known(self.chat.program.provider.as_str()) {
+            Some(known) => known.log_in.to_owned(),
+            None => format!("log in with {name} itself"),
+        };
         let ways: Vec<String> = self
             .methods
             .iter()
@@ -168,9 +173,9 @@ impl Greeted<'_> {
             })
             .collect();
         match ways.as_slice() {
-            [] => format!("{problem}: log in with {name} itself, then try again"),
+            [] => format!("{problem}: {log_in}, then try again"),
             ways => format!(
-                "{problem}: log in with {name} itself, or set `auth` in its settings to one of {}",
+                "{problem}: {log_in}, or set `auth` in its settings to one of {}, then try again",
                 ways.join(", ")
             ),
         }

@@ -1,8 +1,9 @@
-//! The task that starts, stops and prompts one chat's agent; `configure` is what it does with settings, `fork`
-//! how it makes copies.
+//! The task that starts, stops and prompts one chat's agent; `start` is how its process begins, `configure` what it
+//! does with settings, `fork` how it makes copies.
 
 mod configure;
 mod fork;
+mod start;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +13,19 @@ use grove_core::{Extra, ModelId, TurnId};
 use grove_shim::ShimError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::chat::Chat;
-use super::choices::{Choices, Wish};
+use super::choices::Wish;
 use super::kept::{Ended, Kept, KeptTurn};
 use super::last_words::with_last_words;
-use super::open::{OpenError, Recollection, greet};
+use super::open::Recollection;
 use super::process::{Origin, Process, Running};
-use super::start::{Alive, Attached, attach, launch};
+use super::start::{Alive, Attached, attach};
 use super::{Copied, Reply, Shared};
 use crate::acp::connection::{CallError, Purpose};
 use crate::acp::content;
-use crate::acp::fleet::{Place, end_what_runs_in};
+use crate::acp::fleet::end_what_runs_in;
 use crate::agent::*;
 
 /// How much of a conversation is retold to an agent that has forgotten it.
@@ -35,6 +36,8 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// What is wanted of the worker.
 #[derive(Debug)]
 pub(super) enum Order {
+    /// Start the process before the first turn, within this time.
+    Start(Duration, Reply),
     Prompt(Box<Prompt>, TurnSink, Reply),
     Resume(Box<Prompt>, Resumption, TurnSink, Reply),
     Configure(Extra),
@@ -58,6 +61,8 @@ pub(super) struct Worker {
     refused: Vec<Wish>,
     /// Whether this process knows what was said before it was started.
     recollection: Recollection,
+    /// Its own conversation could not be brought back, which nobody was told yet.
+    lost_conversation: bool,
     /// Copies that are made beside the process: there is none.
     copies: JoinSet<()>,
 }
@@ -89,6 +94,7 @@ impl Worker {
             chosen: settings,
             refused: Vec::new(),
             recollection,
+            lost_conversation: false,
             copies: JoinSet::new(),
         }
     }
@@ -100,6 +106,7 @@ impl Worker {
             match woken {
                 Woken::Look => {}
                 Woken::Stop => self.stop().await,
+                Woken::Order(Some(Order::Start(within, reply))) => self.start_now(within, reply).await,
                 Woken::Order(Some(Order::Prompt(prompt, turn, reply))) => self.prompt(*prompt, turn, reply).await,
                 Woken::Order(Some(Order::Resume(prompt, from, turn, reply))) => {
                     self.resume(*prompt, from, turn, reply).await;
@@ -188,6 +195,11 @@ impl Worker {
             Recollection::Kept => Ok(None),
             Recollection::Empty => {
                 let story = prompt.memory.retell(content::room(RECAP_BYTES)).await?;
+                // A conversation in which nothing was said is no loss.
+                if std::mem::take(&mut self.lost_conversation) && story.is_some() {
+                    let told = "The agent could not go on with its own session: it was told the conversation so far.";
+                    self.report(Some(turn), vec![AgentEvent::Notice(told.to_owned())]).await;
+                }
                 Ok(story.map(|story| content::recap(&story)))
             }
         }
@@ -199,7 +211,8 @@ impl Worker {
         let mut wishes = Vec::new();
         // Since its start, the agent itself may have chosen something else.
         if self.alive.is_none() {
-            self.start(turn).await?;
+            let place = self.place(turn).await;
+            self.start(turn, place).await?;
             wishes = self.chosen_wishes();
         }
         wishes.extend(model.cloned().map(Wish::Model));
@@ -235,69 +248,6 @@ impl Worker {
             self.stop().await;
         }
         Ok(())
-    }
-
-    async fn start(&mut self, turn: Option<&TurnSink>) -> Result<(), AgentError> {
-        let place = self.place(turn).await;
-        let alive = launch(&self.chat, place).await?;
-        let process = Arc::clone(&alive.process);
-        self.shared.set_process(Some(Arc::clone(&process)));
-        self.alive = Some(alive);
-        self.refused.clear();
-        let opened = async { greet(&self.chat, &process).await?.open(self.known_as.as_deref()).await };
-        let opened = match opened.await {
-            Ok(opened) => opened,
-            Err(error) => return Err(AgentError::Start(self.why(&process, error).await)),
-        };
-        // Whoever prompts it next may be somebody else: a start that is given up behind this leaves it running.
-        self.recollection = opened.recollection;
-        let mut events = Vec::new();
-        let session = opened.session.0.to_string();
-        let before = self.known_as.replace(session.clone());
-        if before.as_ref() != Some(&session) {
-            events.push(AgentEvent::KnownAs(session));
-        }
-        process.with_choices(|choices| {
-            *choices = Choices::of(opened.result);
-            self.chat.learned.models(choices.settings());
-            if opened.recollection == Recollection::Empty {
-                self.chat.learned.defaults(choices.settings());
-            }
-            events.extend(choices.settings().event());
-        });
-        if before.is_some() && opened.recollection == Recollection::Empty {
-            let told = "The agent could not go on with its own session: it was told the conversation so far.";
-            events.extend(turn.map(|_| AgentEvent::Notice(told.to_owned())));
-        }
-        self.report(turn, events).await;
-        Ok(())
-    }
-
-    async fn place(&self, turn: Option<&TurnSink>) -> Place {
-        let places = self.chat.fleet.places();
-        if let Some(place) = places.try_take() {
-            return place;
-        }
-        if let Some(turn) = turn {
-            let most = self.chat.fleet.options().processes;
-            let waits = format!("{most} agents are running, as many as may: this turn begins when one of them stops.");
-            self.report(Some(turn), vec![AgentEvent::Notice(waits)]).await;
-        }
-        places.take().await
-    }
-
-    /// Why an agent did not start, as well as it can be known.
-    async fn why(&self, process: &Process, error: OpenError) -> String {
-        if let OpenError::Call(CallError::Ended | CallError::Shim(_)) = error {
-            // Whoever hears it is about to know more.
-            let mut changes = process.changes();
-            let known = async { while process.ended().is_none() && changes.changed().await.is_ok() {} };
-            timeout(CLOSING, known).await.ok();
-            if let Some(how) = process.ended() {
-                return how;
-            }
-        }
-        with_last_words(error.to_string(), self.chat.folder()).await
     }
 
     async fn send(&mut self, prompt: Prompt, retold: Option<String>, turn: TurnSink, reply: Reply) {
@@ -447,10 +397,11 @@ impl Worker {
             }
             return;
         };
-        let runs = alive.process.has_turn() && alive.process.cancelled_at().is_none();
+        // The next host goes on with a turn that runs, and hears again the end of one that is not stored. A cancelled
+        // turn has neither: its agent would only be left behind.
+        let is_left = !alive.process.was_cancelled() && (alive.process.has_turn() || alive.process.has_unstored());
         match why {
-            // What is not stored yet, the next host hears again.
-            Closing::LetGo if runs || alive.process.has_unstored() => alive.detach(),
+            Closing::LetGo if is_left => alive.detach(),
             Closing::LetGo => {
                 self.keep_end(&alive.process).await;
                 alive.end().await;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use grove_testkit::acp::Character;
 use grove_testkit::ahp::markdown;
-use grove_wire::ahp::{ActiveTurn, ROOT, TurnState};
+use grove_wire::ahp::{ActiveTurn, ROOT, SessionLifecycle, TurnState};
 use serde_json::{Value, json};
 
 use super::*;
@@ -76,6 +76,28 @@ async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_b
     assert_eq!(said(&mut client, &chat, "u", json!([{"say": "back"}, "complaints"])).await, "backcomplaints: none\n");
     assert!(since.elapsed() < Duration::from_secs(5), "the next turn waits for nothing: {:?}", since.elapsed());
     client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn a_stop_that_cancels_turns_leaves_no_agent_behind() {
+    for (ignores_cancel, cancels_first) in [(false, true), (true, true), (false, false), (true, false)] {
+        // An agent without a model tries again in silence; one that does not listen goes on doing so.
+        let character = Character { retries_for: 600_000, ignores_cancel, ..Character::default() };
+        let stage = Stage::new(character);
+        let (mut client, chat) = stage.begin().await;
+        let processes = processes(&mut client, &chat).await;
+        let call = json!({"toolCallId": "c", "title": "fetch", "status": "in_progress"});
+        let fails = json!({"code": -32603, "message": "no model", "data": null});
+        start(&mut client, &chat, "t", &json!([{"tool_call": call}, {"say": "trying"}, {"fail": fails}])).await;
+        client.until(|client| streamed(client, &chat) == "trying").await;
+        if cancels_first {
+            assert_eq!(stage.place.run(&["cancel", ID]).code, Some(0));
+        }
+        assert!(processes.iter().all(|process| is_alive(process)), "{processes:?}");
+        let stopped = stage.place.run(&["stop", "--turns"]);
+        assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+        until_gone(&processes).await;
+    }
 }
 
 #[tokio::test]
@@ -207,11 +229,11 @@ async fn an_agent_that_cannot_start_says_why_and_others_are_not_bothered() {
     let stage = Stage::new(Character { crash_on: vec![grove_testkit::acp::CrashOn::New], ..Character::default() });
     let mut client = stage.host().ahp_connect("a").await;
     client.initialize(&[ROOT]).await;
-    let chat = stage.session(&mut client, SESSION).await;
-    let ended = run(&mut client, &chat, "t", json!([{"say": "x"}])).await;
-    assert_eq!(ended.state, TurnState::Error);
-    let error = parts(&ended, "error")[0]["error"]["message"].clone();
-    assert!(error.as_str().unwrap().contains("code 1"), "{error}");
+    client.get(Method::CreateSession, json!({"channel": SESSION})).await;
+    client.subscribe(SESSION).await.unwrap();
+    client.until(|client| client.session(SESSION).lifecycle == SessionLifecycle::Failed).await;
+    let error = client.session(SESSION).creation_error.clone().unwrap();
+    assert!(error.error_type == "agentStart" && error.message.contains("code 1"), "{error:?}");
     let chat = client.ready_session("scripted:/another").await;
     let ended = client.run_script(&chat, "t", json!([{"say": "fine"}])).await;
     assert_eq!(ended.state, TurnState::Complete);
