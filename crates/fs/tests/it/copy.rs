@@ -539,7 +539,6 @@ async fn only_the_path_of_a_checkpoint_is_rewritten() {
 }
 
 #[tokio::test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn the_checkpoints_of_a_real_log_lead_to_the_fork() {
     let id = "11111111-1111-4111-8111-111111111111";
     let folder = real_sessions().into_iter().find(|folder| folder.ends_with(id)).unwrap();

