@@ -209,6 +209,16 @@ pub enum Who {
 pub struct Tip<'a> {
     pub session: &'a Session,
     pub agent: Option<&'a AgentInfo>,
+    pub queue: QueuePolicy,
+}
+
+/// What becomes of queued messages when a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePolicy {
+    /// The oldest one starts the next turn.
+    Start,
+    /// They stay queued: a host that stops could not finish their turns.
+    Hold,
 }
 
 /// Why a command is refused, in words for the person who sent it.
@@ -314,7 +324,19 @@ pub fn advance(
     who: &Who,
     now: Timestamp,
 ) -> Result<Batch, Rejection> {
-    let mut batch = validate(Tip { session, agent }, command, who, now)?;
+    advance_with(session, agent, QueuePolicy::Start, command, who, now)
+}
+
+/// [`advance`], with a choice of what becomes of queued messages when a turn ends.
+pub fn advance_with(
+    session: &mut Session,
+    agent: Option<&AgentInfo>,
+    queue: QueuePolicy,
+    command: Command,
+    who: &Who,
+    now: Timestamp,
+) -> Result<Batch, Rejection> {
+    let mut batch = validate(Tip { session, agent, queue }, command, who, now)?;
     let (mut mirrored, mut unread) = (false, false);
     for event in &batch.events {
         session.apply(event);
@@ -338,7 +360,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
     if matches!(who, Who::Client(_)) && command.is_of_the_host() {
         return Err(Rejection::NotYours);
     }
-    let mut out = Out { session, now, events: Vec::new() };
+    let mut out = Out { session, queue: tip.queue, now, events: Vec::new() };
     match command {
         Command::StartTurn { chat, turn, message, started_at } => {
             out.must_be_usable()?;
@@ -855,6 +877,7 @@ fn completed(active: &ActiveTurn, mut event: ChatEvent) -> ChatEvent {
 /// A batch in the making.
 struct Out<'a> {
     session: &'a Session,
+    queue: QueuePolicy,
     now: Timestamp,
     events: Vec<Event>,
 }
@@ -959,7 +982,7 @@ impl<'a> Out<'a> {
     /// Makes a turn of what waits longest, where there is an agent to take it. A message for the running turn that came
     /// too late for it goes first.
     fn start_waiting(&mut self, id: &ChatId, chat: &Chat) {
-        if self.must_be_usable().is_err() {
+        if self.must_be_usable().is_err() || self.queue == QueuePolicy::Hold {
             return;
         }
         if let Some(steering) = &chat.steering {

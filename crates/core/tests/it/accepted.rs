@@ -531,7 +531,7 @@ fn a_finished_turn_can_be_followed_by_another() {
 #[test]
 fn validating_alone_changes_nothing() {
     let scene = Scene::in_turn();
-    let tip = Tip { session: &scene.session, agent: Some(&scene.agent) };
+    let tip = Tip { session: &scene.session, agent: Some(&scene.agent), queue: QueuePolicy::Start };
     let batch = validate(tip, cancel(TURN), &client(), Timestamp(50)).unwrap();
     let cancelled = Change::Chat("s1".into(), main(), lasting(cancelled(), 47));
     assert_eq!(batch.events, [Event { at: Timestamp(50), change: cancelled }]);

@@ -27,6 +27,8 @@ struct Turns {
     cancelled: usize,
     /// Of agents that work on without the host.
     go_on: usize,
+    /// Of agents that end with the host: they wait for a person, and the next host asks again.
+    waiting: usize,
 }
 
 pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
@@ -55,6 +57,7 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
             "pid": health.pid,
             "turnsCancelled": turns.cancelled,
             "turnsGoOn": turns.go_on,
+            "turnsWaiting": turns.waiting,
         }))?);
     }
     say(format!("stopped process {}", health.pid))?;
@@ -67,6 +70,13 @@ pub(crate) fn run(common: &Common, args: &StopArgs) -> Result<(), Failure> {
             "{} {verb} on without the host: `grove start` picks up what runs, `grove cancel SESSION` ends it; \
              `grove stop --turns` would have done so",
             count(turns.go_on, "turn")
+        ))?;
+    }
+    if turns.waiting > 0 {
+        let verb = if turns.waiting == 1 { "waits" } else { "wait" };
+        say(format!(
+            "{} {verb} for your answer: `grove start` brings the question back, `grove ls` shows it",
+            count(turns.waiting, "turn")
         ))?;
     }
     Ok(())
@@ -84,8 +94,10 @@ fn look_after(common: &Common, args: &StopArgs) -> Result<Turns, Failure> {
             let reach = Reach::new(common, &ConnectArgs { host: None, no_start: true, protocol: Protocol::Ahp })?;
             let client = reach.ahp(None).await?;
             let cancelled = if args.turns { cancel_all(&client).await? } else { 0 };
-            let going_on = busy_chats(&client).await?.into_iter().filter(|chat| chat.outlasts).count();
-            Ok::<Turns, Failure>(Turns { cancelled, go_on: going_on })
+            let busy = busy_chats(&client).await?;
+            let go_on = busy.iter().filter(|chat| chat.outlasts).count();
+            let waiting = busy.iter().filter(|chat| !chat.outlasts && chat.waits).count();
+            Ok::<Turns, Failure>(Turns { cancelled, go_on, waiting })
         };
         tokio::time::timeout(ANSWER, ask).await
     });
@@ -105,6 +117,8 @@ fn look_after(common: &Common, args: &StopArgs) -> Result<Turns, Failure> {
 struct Busy {
     chat: String,
     outlasts: bool,
+    /// It waits for a person.
+    waits: bool,
 }
 
 async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<Busy>, Failure> {
@@ -115,11 +129,15 @@ async fn busy_chats(client: &Client<Ahp>) -> Result<Vec<Busy>, Failure> {
     for session in ls::fetch(client).await?.into_iter().filter(|session| is_busy(session.status)) {
         let outlasts = session.provider != scripted.as_str();
         let subscribed = client.subscribe(&session.resource).await?;
-        let chats: Vec<String> = subscribed.read(|state| {
+        busy.extend(subscribed.read(|state| {
             let chats = state.session().map(|session| session.chats.as_slice()).unwrap_or_default();
-            chats.iter().filter(|chat| is_busy(chat.status)).map(|chat| chat.resource.clone()).collect()
-        });
-        busy.extend(chats.into_iter().map(|chat| Busy { chat, outlasts }));
+            let busy = chats.iter().filter(|chat| is_busy(chat.status)).map(|chat| Busy {
+                chat: chat.resource.clone(),
+                outlasts,
+                waits: chat.status & status::ACTIVITY == status::INPUT_NEEDED,
+            });
+            busy.collect::<Vec<_>>()
+        }));
     }
     Ok(busy)
 }

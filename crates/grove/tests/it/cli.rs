@@ -91,10 +91,26 @@ async fn stop_cancels_what_runs_where_that_is_wanted() {
     let ran = host.place.run(&["stop", "--turns", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(said, json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 1, "turnsGoOn": 0}));
+    assert_eq!(said, json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 1, "turnsGoOn": 0, "turnsWaiting": 0}));
     let again = host.place.serve(&[]);
     let state = serde_json::to_value(again.snapshot(S).await).unwrap();
     assert_eq!((&state["turns"][0]["state"], &state["activeTurn"]), (&json!("cancelled"), &Value::Null), "{state}");
+}
+
+#[tokio::test]
+async fn stop_keeps_a_turn_that_waits_for_a_permission_and_says_so() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    client.script(S, "t", json!([{"tool": {"name": "sh", "permission": "shell"}}, {"say": "done"}])).await;
+    client.until(|client| client.session(S).active_turn.as_ref().is_some_and(|t| !t.pending_permissions.is_empty())).await;
+    let ran = host.place.run(&["stop"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.contains("1 turn waits for your answer"), "{}", ran.stdout);
+    let host = host.place.serve(&[]);
+    host.reconnect(&mut client).await;
+    let request = client.active(S).pending_permissions.keys().next().cloned().expect("the question is still there");
+    client.dispatch(permission_resolved(S, "t", &request, true)).await;
+    assert_eq!(client.turn_end(S, "t").await.state, grove_wire::v1::TurnState::Complete);
 }
 
 #[test]

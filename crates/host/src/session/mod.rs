@@ -697,13 +697,14 @@ impl SessionTask {
     /// Tells a host that stops when nothing runs that would end with it, and the folder is written; past the grace,
     /// whether it is or not. Agents are let go before.
     fn stop_when_idle(&mut self) {
-        let outlasts = self.outlasts() == Outlasts::Running;
-        let idle = self.tip.chats.iter().all(|chat| chat.active.is_none());
+        let active = self.active_turns();
+        let idle = active.is_empty();
+        let only_outliving = active.iter().all(|(chat, turn)| self.outlives_host(chat, turn));
         // The folder is not written while a turn runs.
         let at_rest = (!self.folder_due || !idle) && self.outstanding.is_none() && self.holds_nothing();
         let at_rest = at_rest || self.is_abandoned();
         if let Some(stopping) = &mut self.stopping
-            && (idle || outlasts)
+            && only_outliving
             && (at_rest || stopping.grace.is_none())
             && let Some(done) = stopping.done.take()
         {

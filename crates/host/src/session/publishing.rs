@@ -78,7 +78,7 @@ impl SessionTask {
                 | Command::AddChat { .. }
                 | Command::ForkChat { .. }
         );
-        if starts && self.stopping.is_some() {
+        if self.stopping.as_ref().is_some_and(|stopping| starts || self.takes_no_answers(stopping)) {
             return Ok(Err(Stopped.to_string()));
         }
         // What is being saved is waited for, but by nobody who only wants an end, or gives an answer.
@@ -131,14 +131,21 @@ impl SessionTask {
     pub(super) fn check(&self, command: Command, who: &Who) -> Result<(), Rejection> {
         let agents = self.around.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
-        validate(Tip { session: &self.tip, agent }, command, who, self.around.env.clock.now()).map(|_| ())
+        let tip = Tip { session: &self.tip, agent, queue: self.queue_policy() };
+        validate(tip, command, who, self.around.env.clock.now()).map(|_| ())
+    }
+
+    /// What becomes of queued messages when a turn ends: a host that stops leaves them to the next one.
+    fn queue_policy(&self) -> QueuePolicy {
+        if self.stopping.is_some() { QueuePolicy::Hold } else { QueuePolicy::Start }
     }
 
     /// Checks a command against the tip; what it makes happen goes to the outbox.
     pub(super) fn accept(&mut self, command: Command, who: &Who, out: &mut Outbox) -> Result<(), Rejection> {
         let agents = self.around.agents.borrow().clone();
         let agent = agents.iter().find(|agent| agent.provider == self.tip.provider);
-        let batch = advance(&mut self.tip, agent, command, who, self.around.env.clock.now())?;
+        let (queue, now) = (self.queue_policy(), self.around.env.clock.now());
+        let batch = advance_with(&mut self.tip, agent, queue, command, who, now)?;
         for event in &batch.events {
             match &event.change {
                 Change::Chat(_, chat, event) => self.note(chat, event, who, out),

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::pastes::with_pictures;
 use super::reports::{self, Place, Translated};
-use super::{AnswerTo, Awaited, Backend, Desk, Ended, Flow, Outbox, Running, SessionTask, ToSession};
+use super::{AnswerTo, Awaited, Backend, Desk, Ended, Flow, Outbox, Running, SessionTask, Stopping, ToSession};
 use crate::sequencer::Stopped;
 use crate::store::content;
 
@@ -216,13 +216,7 @@ impl SessionTask {
     pub(super) async fn pick_up(&mut self, mut marks: HashMap<ChatId, Mark>) -> Result<(), Stopped> {
         let mut out = Outbox::default();
         for (chat, turn) in self.active_turns() {
-            let Some(active) = self.tip.chat(&chat).and_then(|chat| chat.active_turn(&turn)) else { continue };
-            let goes_on = match self.outlasts() {
-                Outlasts::Nothing => false,
-                Outlasts::Waiting => active.waits_for_person(),
-                Outlasts::Running => true,
-            };
-            if goes_on {
+            if self.goes_on(&chat, &turn) {
                 // From now on, so that an answer that comes before the agent is back finds its way.
                 let waiting = self.waiting_in(&chat, &turn);
                 self.resumed.insert(turn, Resumption { waiting, mark: marks.remove(&chat) });
@@ -253,6 +247,30 @@ impl SessionTask {
             }
         }
         Ok(())
+    }
+
+    /// Whether the agent can go on with a turn after a restart of the host.
+    fn goes_on(&self, chat: &ChatId, turn: &TurnId) -> bool {
+        let Some(active) = self.tip.chat(chat).and_then(|chat| chat.active_turn(turn)) else { return false };
+        match self.outlasts() {
+            Outlasts::Nothing => false,
+            Outlasts::Waiting => active.waits_for_person(),
+            Outlasts::Running => true,
+        }
+    }
+
+    /// Whether the next host goes on with a turn, so that one that stops leaves it as it is. [`Self::pick_up`] decides the
+    /// same after a crash.
+    pub(super) fn outlives_host(&self, chat: &ChatId, turn: &TurnId) -> bool {
+        // A turn that its agent never saw is given to it by the next host.
+        let unseen = self.tip.lifecycle == Lifecycle::Creating && self.holding.is_none();
+        unseen || self.goes_on(chat, turn)
+    }
+
+    /// Whether an answer would come too late: the host has let go of the session, whose waiting turns are the next host's.
+    /// An agent that works on without the host gets a late answer from the next one.
+    pub(super) fn takes_no_answers(&self, stopping: &Stopping) -> bool {
+        stopping.done.is_none() && self.outlasts() != Outlasts::Running
     }
 
     /// What a turn from before the host's start waits for. The answers will come here. An agent that worked on may not
@@ -478,12 +496,12 @@ impl SessionTask {
         Ok(Flow::On)
     }
 
-    /// The host stops: what still runs ends, and what waits goes on waiting for the next start.
+    /// The host stops: turns that the next host cannot go on with end in error. Queued messages stay queued.
     pub(super) async fn stop_turns(&mut self) -> Result<Flow, Stopped> {
         let mut out = Outbox::default();
         let error = ErrorInfo::new("hostStopped", "the host stopped before the turn ended");
-        // Turns that go on without us do.
-        let ending = if self.outlasts() == Outlasts::Running { Vec::new() } else { self.active_turns() };
+        let mut ending = self.active_turns();
+        ending.retain(|(chat, turn)| !self.outlives_host(chat, turn));
         for (chat, turn) in ending {
             let stop = Command::StopTurn { chat, turn, error: error.clone() };
             self.accept(stop, &Who::Host, &mut out).ok();

@@ -25,6 +25,7 @@ mod server;
 mod slow;
 mod spills;
 mod stores;
+mod stopping;
 mod summaries;
 mod tree;
 mod versions;
