@@ -212,7 +212,7 @@ pub struct Tip<'a> {
     pub queue: QueuePolicy,
 }
 
-/// What becomes of queued messages when a turn ends.
+/// Handling of queued messages at the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePolicy {
     /// The oldest one starts the next turn.

@@ -24,8 +24,8 @@ use crate::journal::{Journal, NoJournal, Recovered};
 use crate::leases::Leases;
 use crate::resting::Rests;
 use crate::sequencer::{
-    ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, ToSequencer, Trace,
-    Unwritten,
+    ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, StorageHealth, ToSequencer,
+    Trace, Unwritten,
 };
 use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces, spills};
 use crate::sessions::SessionsLayer;
@@ -79,7 +79,14 @@ pub(crate) struct Inner {
     layer: OnceLock<Arc<dyn SessionsLayer>>,
     /// Which folders are trusted, where somebody keeps it.
     trust: OnceLock<Arc<dyn FolderTrust>>,
+    /// Damage that was found at the start.
+    damage: Arc<[String]>,
+    storage: StorageHealth,
+    storage_check: OnceLock<StorageCheck>,
 }
+
+/// Looks whether what the host stores on is still there; gives what is wrong, in words.
+type StorageCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 #[derive(Default)]
 pub(crate) struct Sessions {
@@ -177,7 +184,9 @@ impl Host {
         for (_, store) in env.stores.kept() {
             left.extend(spills::sweep(store.as_ref(), &busy).await);
         }
+        let damage: Arc<[String]> = recovered.damage.as_slice().into();
         let (sequencer, handle) = Sequencer::new(config.clone(), env.clock.clone(), journal, recovered);
+        let storage = sequencer.storage();
         env.spawn.spawn(Box::pin(sequencer.run()));
         let host = Self(Arc::new(Inner {
             env,
@@ -202,6 +211,9 @@ impl Host {
             history: OnceLock::new(),
             layer: OnceLock::new(),
             trust: OnceLock::new(),
+            damage,
+            storage,
+            storage_check: OnceLock::new(),
         }));
         host.agents_changed().await?;
         // Some may have gone with the host before, or with their store.
@@ -262,6 +274,24 @@ impl Host {
         if self.0.trust.set(trust).is_err() {
             tracing::warn!("a host has one list of trusted folders: the second one is not used");
         }
+    }
+
+    /// The damage that was found when the host started, in words.
+    pub fn damage(&self) -> &[String] {
+        &self.0.damage
+    }
+
+    /// Has [`Host::storage_problem`] look at what the host stores on. The first who is given stays.
+    pub fn set_storage_check(&self, check: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        if self.0.storage_check.set(Arc::new(check)).is_err() {
+            tracing::warn!("a host has one check of its storage: the second one is not used");
+        }
+    }
+
+    /// Why nothing can be stored at the moment; `None` where it can.
+    pub fn storage_problem(&self) -> Option<String> {
+        let check = self.0.storage_check.get();
+        check.and_then(|check| check()).or_else(|| self.0.storage.problem())
     }
 
     pub(crate) fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {

@@ -72,4 +72,5 @@ pub use sequencer::{NotWritten, Stopped};
 pub use store::paths;
 pub use store::register::{EntrustedRow, Register};
 pub use store::stores::{Former, Lasting, StoreError, Stores};
+pub use store::verify::{verify_all, verify_session};
 pub use trust::FolderTrust;

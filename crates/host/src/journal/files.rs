@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use super::record::Record;
+use super::end::{self, EndFile};
+use super::record::{Record, RecordRef, SegmentEnd};
 use super::recover::{Contents, Found};
 use super::{Journal, Sync};
 
@@ -19,6 +21,8 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 /// How far ahead a segment is filled with zeros. A sync of what lies inside a file need not sync the file's length, which
 /// is what a sync mostly waits for; the zeros are cut off when the segment is closed, or read again.
 const FILL_BYTES: u64 = 2 << 20;
+/// The largest number that a segment may have: its file's name has twelve digits.
+const LAST_SEGMENT: u64 = 999_999_999_999;
 /// How long a line may be. A message of a client is smaller, and so is everything made of it.
 const LINE_BYTES: u64 = 64 << 20;
 
@@ -32,11 +36,15 @@ pub enum JournalError {
 /// The journal in a folder. A thread of its own writes it, since writing and syncing block.
 #[derive(Debug)]
 pub struct FileJournal {
-    jobs: mpsc::SyncSender<Job>,
+    /// There until it is dropped.
+    jobs: Option<mpsc::SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
     /// The segments before the one that is written, and the highest number in each.
     closed: VecDeque<(u64, u64)>,
     number: u64,
     length: u64,
+    /// The end of the segment before the one that is written.
+    previous: Option<SegmentEnd>,
     last_seq: u64,
 }
 
@@ -50,21 +58,119 @@ impl FileJournal {
     pub fn open(folder: &Path) -> Result<(Self, Contents), JournalError> {
         let failed = |error| JournalError::Io { path: folder.to_owned(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let segments = segments(folder).map_err(failed)?;
-        let mut contents = Contents::default();
-        let mut closed = VecDeque::new();
-        for (n, (number, path)) in segments.iter().enumerate() {
-            let last = n + 1 == segments.len();
-            read_segment(path, last, &mut contents).map_err(|error| JournalError::Io { path: path.clone(), error })?;
-            closed.push_back((*number, contents.last_seq()));
+        let noted = end::noted(folder);
+        let Read { contents, segments, .. } = read(folder, Torn::CutOff)?;
+        let closed = segments.iter().map(|segment| (segment.number, segment.last_seq)).collect();
+        let previous = segments.last().map(|segment| SegmentEnd { number: segment.number, bytes: segment.bytes });
+        let last = previous.or(noted).map_or(0, |end| end.number);
+        if last >= LAST_SEGMENT {
+            return Err(failed(io::Error::other(format!("its last segment has the number {last}: remove that file"))));
         }
-        let number = segments.last().map_or(0, |(number, _)| *number) + 1;
-        let writer = Writer::begin(folder.to_owned(), number).map_err(failed)?;
+        let end = EndFile::open(folder).map_err(failed)?;
+        let writer = Writer::begin(folder.to_owned(), last + 1, end).map_err(failed)?;
+        let number = last + 1;
         // One batch is under way at a time; further places keep the hand-over from waiting.
         let (jobs, inbox) = mpsc::sync_channel(16);
-        std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&inbox)).map_err(failed)?;
-        Ok((Self { jobs, closed, number, length: 0, last_seq: contents.last_seq() }, contents))
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&inbox));
+        let (jobs, thread) = (Some(jobs), Some(thread.map_err(failed)?));
+        Ok((Self { jobs, thread, closed, number, length: 0, previous, last_seq: contents.last_seq() }, contents))
     }
+
+    /// Reads what the folder's journal holds and changes nothing.
+    pub fn look(folder: &Path) -> Result<Contents, JournalError> {
+        match folder.try_exists() {
+            Ok(false) if end::noted(folder).is_none() => Ok(Contents::default()),
+            _ => Ok(read(folder, Torn::Left)?.contents),
+        }
+    }
+}
+
+impl Drop for FileJournal {
+    /// Waits until the thread has cut off the zeros and noted the end.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has nothing more to do.
+            thread.join().ok();
+        }
+    }
+}
+
+/// Handling of a torn end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Torn {
+    CutOff,
+    Left,
+}
+
+/// The journal of a folder, read.
+struct Read {
+    contents: Contents,
+    segments: Vec<ReadSegment>,
+}
+
+struct ReadSegment {
+    number: u64,
+    /// Up to where it holds whole records.
+    bytes: u64,
+    /// The highest number in it and in those before it.
+    last_seq: u64,
+}
+
+/// Reads all segments, and tells what is missing between them and behind them.
+fn read(folder: &Path, torn: Torn) -> Result<Read, JournalError> {
+    let failed = |error| JournalError::Io { path: folder.to_owned(), error };
+    let mut contents = Contents::default();
+    let mut segments: Vec<ReadSegment> = Vec::new();
+    // First, since a host may write on meanwhile.
+    let noted = end::noted(folder);
+    let found = match list_segments(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        found => found.map_err(failed)?,
+    };
+    for (n, (number, path)) in found.iter().enumerate() {
+        let begin = contents.found.len();
+        let last = n + 1 == found.len();
+        let in_file = |error| JournalError::Io { path: path.clone(), error };
+        let ReadLines { whole, after } = match read_segment(path, last, torn, &mut contents) {
+            // A host that runs has removed it meanwhile.
+            Err(error) if torn == Torn::Left && error.kind() == io::ErrorKind::NotFound => continue,
+            read => read.map_err(in_file)?,
+        };
+        if let Some(before) = segments.last() {
+            let missing = match after {
+                _ if before.number + 1 < *number => {
+                    let (first, last) = (before.number + 1, number - 1);
+                    Some(format!("the journal's segments {first} to {last} are missing"))
+                }
+                Some(end) if end.number == before.number && end.bytes > before.bytes => {
+                    Some(cut_off(end, before.bytes))
+                }
+                Some(_) | None => None,
+            };
+            // It was lost before this segment began.
+            missing.into_iter().for_each(|missing| contents.found.insert(begin, Found::Damage(missing)));
+        }
+        segments.push(ReadSegment { number: *number, bytes: whole, last_seq: contents.last_seq() });
+    }
+    if let Some(end) = noted {
+        let lost = match segments.iter().find(|segment| segment.number == end.number) {
+            Some(segment) if segment.bytes < end.bytes => Some(cut_off(end, segment.bytes)),
+            Some(_) => None,
+            // A host that wrote nothing into its segment keeps those before it.
+            None if end.bytes > 0 || (segments.is_empty() && end.number > 1) => {
+                Some(format!("the journal's newest segment, {}, is missing: it had {} bytes", end.number, end.bytes))
+            }
+            None => None,
+        };
+        contents.found.extend(lost.map(Found::Damage));
+    }
+    Ok(Read { contents, segments })
+}
+
+fn cut_off(end: SegmentEnd, bytes: u64) -> String {
+    let SegmentEnd { number, bytes: had } = end;
+    format!("the journal's segment {number} had {had} bytes and has {bytes}: what was written behind is lost")
 }
 
 #[async_trait]
@@ -73,12 +179,15 @@ impl Journal for FileJournal {
         let gone = || io::Error::other("the journal's thread has ended");
         let rotate = self.length >= SEGMENT_BYTES;
         let segment = if rotate { self.number + 1 } else { self.number };
+        let batch = if rotate || self.length == 0 { self.with_head(&batch, rotate)? } else { batch };
         let bytes = batch.len() as u64;
         let (done, written) = oneshot::channel();
-        self.jobs.send(Job::Append { batch, sync, segment, done }).map_err(|_| gone())?;
+        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
+        jobs.send(Job::Append { batch, sync, segment, done }).map_err(|_| gone())?;
         written.await.map_err(|_| gone())??;
         if rotate {
             self.closed.push_back((self.number, self.last_seq));
+            self.previous = Some(SegmentEnd { number: self.number, bytes: self.length });
             self.number = segment;
             self.length = 0;
         }
@@ -98,36 +207,61 @@ impl Journal for FileJournal {
         }
         while let Some((segment, _)) = self.closed.pop_front_if(|(_, last_seq)| *last_seq <= upto) {
             // What stays behind, because the thread has ended, is read again and does no harm.
-            self.jobs.send(Job::Remove { segment }).ok();
+            self.jobs.as_ref().map(|jobs| jobs.send(Job::Remove { segment }).ok());
         }
     }
 }
 
+impl FileJournal {
+    /// The first batch of a segment, with how long the one before it was.
+    fn with_head(&self, batch: &[u8], rotate: bool) -> io::Result<Vec<u8>> {
+        let current = SegmentEnd { number: self.number, bytes: self.length };
+        let after = if rotate { Some(current) } else { self.previous };
+        let mut whole = Vec::with_capacity(batch.len() + 64);
+        RecordRef::Segment { after }.write(&mut whole)?;
+        whole.extend_from_slice(batch);
+        Ok(whole)
+    }
+}
+
 /// The segments, oldest first.
-fn segments(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+fn list_segments(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
-        if let (Some(number), Some("journal")) = (number, path.extension().and_then(|end| end.to_str())) {
-            segments.push((number, path));
+        match (number, path.extension().and_then(|end| end.to_str())) {
+            (Some(number), Some("journal")) if number <= LAST_SEGMENT => segments.push((number, path)),
+            (Some(_), Some("journal")) => {
+                tracing::warn!(file = %path.display(), "no segment of the journal has such a number: it is not read");
+            }
+            _ => {}
         }
     }
     segments.sort_unstable();
     Ok(segments)
 }
 
-fn read_segment(path: &Path, last: bool, contents: &mut Contents) -> io::Result<()> {
+fn read_segment(path: &Path, last: bool, torn: Torn, contents: &mut Contents) -> io::Result<ReadLines> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let end = if last { End::MayBeTorn } else { End::IsWhole };
-    let whole = read_lines(BufReader::with_capacity(1 << 20, File::open(path)?), &name, end, contents)?;
-    if fs::metadata(path)?.len() > whole {
+    let read = read_lines(BufReader::with_capacity(1 << 20, File::open(path)?), &name, end, contents)?;
+    let whole = read.whole;
+    if torn == Torn::CutOff && fs::metadata(path)?.len() > whole {
         tracing::info!(segment = %name, "the journal's torn end is cut off");
         let file = OpenOptions::new().write(true).open(path)?;
         file.set_len(whole)?;
         file.sync_data()?;
     }
-    Ok(())
+    Ok(read)
+}
+
+/// The facts about a segment that was read.
+pub(super) struct ReadLines {
+    /// The end of the last line that is kept.
+    whole: u64,
+    /// The end of the segment before it, as it says.
+    after: Option<SegmentEnd>,
 }
 
 /// Whether half a line at the end is what a crash leaves, or damage.
@@ -137,10 +271,16 @@ pub(super) enum End {
     IsWhole,
 }
 
-/// Takes every whole record; gives where the last line that is kept ends. What belongs together was published together,
+/// Takes every whole record. What belongs together was published together,
 /// so at a torn end the beginning of it goes with the rest: nobody has seen any of it.
-pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, contents: &mut Contents) -> io::Result<u64> {
+pub(super) fn read_lines(
+    mut reader: impl BufRead,
+    name: &str,
+    end: End,
+    contents: &mut Contents,
+) -> io::Result<ReadLines> {
     let mut line = Vec::new();
+    let mut after = None;
     let (mut number, mut whole) = (0usize, 0u64);
     // Where what belongs together begins, and what of it was found.
     let (mut begun, mut together) = (0u64, Vec::new());
@@ -152,13 +292,14 @@ pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, content
             if end == End::IsWhole {
                 contents.found.append(&mut together);
             }
-            return Ok(if together.is_empty() { whole } else { begun });
+            return Ok(ReadLines { whole: if together.is_empty() { whole } else { begun }, after });
         }
         let record = match line.strip_suffix(b"\n") {
             Some(line) => Record::read(line).map_err(|bad| bad.to_string()),
             None => Err("it is cut off".to_owned()),
         };
         match record {
+            Ok(Record::Segment { after: end }) => after = end,
             Ok(record) => {
                 let more = record.has_more();
                 if together.is_empty() {
@@ -171,7 +312,7 @@ pub(super) fn read_lines(mut reader: impl BufRead, name: &str, end: End, content
             }
             // It was never published: nothing leaves before its batch is written.
             Err(_) if end == End::MayBeTorn && reader.fill_buf()?.is_empty() => {
-                return Ok(if together.is_empty() { whole } else { begun });
+                return Ok(ReadLines { whole: if together.is_empty() { whole } else { begun }, after });
             }
             Err(problem) => {
                 contents.found.append(&mut together);
@@ -191,19 +332,43 @@ struct Writer {
     length: u64,
     /// Up to where the file has zeros.
     filled: u64,
+    end: EndFile,
 }
 
+/// The journal's file was removed, or another one has its name: what is written to it is nowhere.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{} was removed or replaced while the host runs: put the data folder back, or stop the host and start it again",
+    .0.display()
+)]
+struct Removed(PathBuf);
+
 impl Writer {
-    fn begin(folder: PathBuf, number: u64) -> io::Result<Self> {
+    fn begin(folder: PathBuf, number: u64, end: EndFile) -> io::Result<Self> {
         let path = segment_path(&folder, number);
         // A try that failed before may have made it.
         let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-        let mut writer = Self { folder, number, file, length: 0, filled: 0 };
+        let mut writer = Self { folder, number, file, length: 0, filled: 0, end };
         writer.fill_ahead()?;
         writer.file.sync_all()?;
         // The segment's name must survive a power cut, too.
         File::open(&writer.folder)?.sync_all()?;
+        writer.end.note(SegmentEnd { number, bytes: 0 });
         Ok(writer)
+    }
+
+    /// Fails if the written file has lost its name. A file without a name is gone with the process.
+    fn must_be_in_place(&self) -> io::Result<()> {
+        let path = segment_path(&self.folder, self.number);
+        let written = self.file.metadata()?;
+        match fs::metadata(&path) {
+            Ok(named) if (named.dev(), named.ino()) == (written.dev(), written.ino()) => Ok(()),
+            Ok(_) => Err(io::Error::other(Removed(path))),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(io::Error::other(Removed(path)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Sees to it that there are zeros ahead, while nobody waits.
@@ -227,6 +392,10 @@ impl Writer {
                     self.fill_ahead().ok();
                 }
                 Job::Remove { segment } => {
+                    // In another host's folder it would be another host's segment.
+                    if self.must_be_in_place().is_err() {
+                        continue;
+                    }
                     if let Err(error) = fs::remove_file(segment_path(&self.folder, segment)) {
                         tracing::warn!(segment, %error, "a segment of the journal that is not needed stays behind");
                     }
@@ -235,15 +404,24 @@ impl Writer {
         }
         // Nobody reads the zeros, but nobody needs them either.
         self.file.set_len(self.length).ok();
+        if self.file.sync_data().is_ok() && self.must_be_in_place().is_ok() {
+            self.note_end();
+        }
+    }
+
+    fn note_end(&self) {
+        self.end.note(SegmentEnd { number: self.number, bytes: self.length });
     }
 
     fn append(&mut self, batch: &[u8], sync: Sync, segment: u64) -> io::Result<()> {
+        self.must_be_in_place()?;
         if segment != self.number {
             self.file.set_len(self.length)?;
             self.file.sync_data()?;
-            *self = Self::begin(self.folder.clone(), segment)?;
+            *self = Self::begin(self.folder.clone(), segment, self.end.try_clone()?)?;
         }
-        let written = self.write(batch, sync);
+        // What is confirmed must be on a disk under a name, also behind the sync.
+        let written = self.write(batch, sync).and_then(|()| self.must_be_in_place());
         if written.is_err() {
             // What was written of it must not be taken for a record, nor stand before the next one.
             self.filled = self.length;
@@ -251,6 +429,9 @@ impl Writer {
             return written;
         }
         self.length += batch.len() as u64;
+        if sync == Sync::Now {
+            self.note_end();
+        }
         Ok(())
     }
 

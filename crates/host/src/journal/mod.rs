@@ -8,17 +8,35 @@
 //! On disk the journal is a folder of segments, written one after the other. A segment goes when everything in it is in
 //! the sessions' own folders, and nobody who reconnects could be given it any more.
 
+mod end;
 mod files;
 mod record;
 mod recover;
+mod restore;
 
 use std::io;
 
 use async_trait::async_trait;
+use grove_core::Timestamp;
 
 pub use files::{FileJournal, JournalError};
 pub(crate) use record::{RecordRef, Spoken};
+pub(crate) use recover::lacks_numbers;
 pub use recover::{Contents, Recovered, recover};
+
+/// The largest number that is believed when it is read from a disk. Every client can count to 2^53; this leaves room to
+/// go on from there for longer than anybody will.
+pub(crate) const MOST_SEQ: u64 = (1 << 53) - (1 << 50);
+
+/// How many numbers a host has for each millisecond.
+const NUMBERS_PER_MS: u64 = 1_024;
+
+/// The number of the state with which a host starts; the first event gets the next one. No host that ran before, with
+/// whatever journal, has given a number above it: numbers follow the clock, and no host gives so many in a millisecond.
+pub(crate) fn number_at_start(last: u64, now: Timestamp) -> u64 {
+    let by_clock = now.0.checked_mul(NUMBERS_PER_MS).filter(|number| *number <= MOST_SEQ).unwrap_or(0);
+    last.max(by_clock.saturating_sub(1))
+}
 
 /// Where batches go.
 #[async_trait]
@@ -53,5 +71,20 @@ pub struct NoJournal;
 impl Journal for NoJournal {
     async fn append(&mut self, _batch: Vec<u8>, _sync: Sync, _last_seq: u64) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_at_a_start_follow_the_clock_and_never_go_back() {
+        assert_eq!(number_at_start(7, Timestamp(1_000)), 1_024_000 - 1);
+        assert_eq!(number_at_start(2_000_000, Timestamp(1_000)), 2_000_000);
+        assert_eq!(number_at_start(7, Timestamp(0)), 7);
+        for odd in [Timestamp(u64::MAX), Timestamp(1 << 53), Timestamp(MOST_SEQ)] {
+            assert_eq!(number_at_start(7, odd), 7, "a clock that is off by centuries is not followed");
+        }
     }
 }

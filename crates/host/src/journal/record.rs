@@ -7,6 +7,7 @@ use grove_agents::Mark;
 use grove_core::{ChatId, ClientId, Event, SessionId};
 use serde::{Deserialize, Serialize};
 
+use super::MOST_SEQ;
 use crate::sequencer::Origin;
 
 /// A record, as it is read.
@@ -34,6 +35,17 @@ pub(crate) enum Record {
     Reserved(u64),
     /// A client said who it is and what it speaks.
     Client { id: ClientId, version: Spoken },
+    /// A host started: numbers above `from` and below `to` were never given.
+    Jump { from: u64, to: u64 },
+    /// A segment begins. It says how long the one before it was, so that a missing end is noticed.
+    Segment { after: Option<SegmentEnd> },
+}
+
+/// The end of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SegmentEnd {
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A record, as it is written.
@@ -59,6 +71,13 @@ pub(crate) enum RecordRef<'a> {
     Client {
         id: &'a ClientId,
         version: &'a Spoken,
+    },
+    Jump {
+        from: u64,
+        to: u64,
+    },
+    Segment {
+        after: Option<SegmentEnd>,
     },
 }
 
@@ -98,6 +117,8 @@ pub(crate) enum BadRecord {
     Checksum,
     #[error("it is not understood: {0}")]
     Unknown(#[from] serde_json::Error),
+    #[error("its number {0} is larger than any that Grove gives")]
+    Number(u64),
 }
 
 impl Record {
@@ -105,7 +126,17 @@ impl Record {
     pub(crate) fn has_more(&self) -> bool {
         match self {
             Record::Event { more, .. } | Record::Mark { more, .. } => *more,
-            Record::Reserved(_) | Record::Client { .. } => false,
+            Record::Reserved(_) | Record::Client { .. } | Record::Jump { .. } | Record::Segment { .. } => false,
+        }
+    }
+
+    /// The highest number that it names.
+    fn number(&self) -> u64 {
+        match self {
+            Record::Event { seq, .. } => *seq,
+            Record::Reserved(upto) => *upto,
+            Record::Jump { from, to } => *from.max(to),
+            Record::Mark { .. } | Record::Client { .. } | Record::Segment { .. } => 0,
         }
     }
 
@@ -116,6 +147,10 @@ impl Record {
         if expected != Some(crc32fast::hash(json)) || head[HEAD - 1] != b' ' {
             return Err(BadRecord::Checksum);
         }
-        Ok(serde_json::from_slice(json)?)
+        let record: Self = serde_json::from_slice(json)?;
+        match record.number() {
+            number if number > MOST_SEQ => Err(BadRecord::Number(number)),
+            _ => Ok(record),
+        }
     }
 }

@@ -10,6 +10,7 @@ use grove_tree::turns::Limit;
 
 use super::files;
 use super::record::{Record, Spoken};
+use super::restore::{cut_partial_turn, restore_logs};
 use crate::config::Limits;
 use crate::sequencer::{Cold, Names, Replay, Sequenced};
 use crate::store::session_file::{self, SessionFile};
@@ -66,6 +67,28 @@ impl Contents {
     }
 }
 
+/// Says where sessions' folders know of numbers that the journal knows nothing of: it knows of each first. It was removed,
+/// cut off, or is an older one.
+pub(crate) fn lacks_numbers<'a>(
+    contents: &Contents,
+    files: impl IntoIterator<Item = &'a SessionFile>,
+) -> Option<String> {
+    let known = contents.found.iter().map(|found| match found {
+        Found::Record(Record::Event { seq, .. }) => *seq,
+        Found::Record(Record::Reserved(upto)) => *upto,
+        Found::Record(Record::Jump { to, .. }) => *to,
+        Found::Record(Record::Mark { .. } | Record::Client { .. } | Record::Segment { .. }) | Found::Damage(_) => 0,
+    });
+    let known = known.max().unwrap_or(0);
+    let newest = files.into_iter().filter(|file| file.seq > known).max_by_key(|file| file.seq)?;
+    let (id, seq) = (newest.id(), newest.seq);
+    let journal = if known == 0 { "holds none".to_owned() } else { format!("ends at {known}") };
+    Some(format!(
+        "the folder of session {id} has events up to number {seq}, and the journal {journal}: it was removed, cut off, or \
+         restored from a backup; what was in it alone is lost, and what the folders have is there"
+    ))
+}
+
 /// The state at the journal's end, and what is needed to go on from there.
 #[derive(Debug)]
 pub struct Recovered {
@@ -74,6 +97,8 @@ pub struct Recovered {
     pub(crate) cold: HashMap<SessionId, Cold>,
     /// No number up to here is given again.
     pub(crate) seq: u64,
+    /// The highest number of an event in the journal.
+    pub(crate) last_event: u64,
     /// The first event of each session that is in the journal alone.
     pub(crate) unpersisted: HashMap<SessionId, u64>,
     pub(crate) replay: Replay,
@@ -94,7 +119,11 @@ pub struct Recovered {
 pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Result<Recovered, FsError> {
     let moves = contents.moves();
     let mut survey = survey(stores, &moves).await?;
+    survey.rebuild_files(&contents.created(), stores, limits).await;
     let files = std::mem::take(&mut survey.files);
+    let (files, short) = restore_logs(&contents, files, stores, limits).await;
+    survey.damage.extend(short);
+    survey.damage.extend(lacks_numbers(&contents, &files));
     let mut recovered = Recovered::nothing(limits);
     // A session of which the journal tells more than its folder is read whole; the others are left where they are.
     let persisted: HashMap<SessionId, u64> = files.iter().map(|file| (file.id().clone(), file.seq)).collect();
@@ -114,6 +143,13 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
     for file in files {
         names.insert(file.id().clone(), file.names());
         recovered.seq = recovered.seq.max(file.seq);
+        if let (true, Ok(fs)) = (told.contains(file.id()) && !file.disposed, stores.get(file.backend())) {
+            for log in file.expected_logs() {
+                if let Err(error) = cut_partial_turn(&contents, fs.as_ref(), file.id(), &log.chat).await {
+                    recovered.damage.push(format!("session {}: {error}", file.id()));
+                }
+            }
+        }
         recovered.take_file(file, &told, stores, limits).await;
     }
     // What the journal let go is not there to be replayed.
@@ -133,6 +169,7 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
             let left_out = recovered.leaves_out(event, &mut survey, stores);
             if let Some(id) = left_out {
                 recovered.seq = recovered.seq.max(*seq);
+                recovered.last_event = recovered.last_event.max(*seq);
                 if survey.held.contains(&id) {
                     recovered.unpersisted.entry(id).or_insert(*seq);
                 }
@@ -172,6 +209,7 @@ impl Recovered {
             state: State::default(),
             cold: HashMap::new(),
             seq: 0,
+            last_event: 0,
             unpersisted: HashMap::new(),
             replay: Replay::new(limits.replay_actions, limits.replay_bytes, 0),
             clients: HashMap::new(),
@@ -303,12 +341,20 @@ impl Recovered {
                 }
                 let names = session.as_ref().and_then(|id| names.get(id)).cloned();
                 self.seq = self.seq.max(seq);
+                self.last_event = self.last_event.max(seq);
                 self.replay.push(Arc::new(Sequenced::new(seq, event, origin, names)));
             }
             Record::Mark { session, chat, mark, .. } => {
                 self.marks.insert((session, chat), mark);
             }
             Record::Reserved(upto) => self.seq = self.seq.max(upto),
+            Record::Jump { from, to } => {
+                self.seq = self.seq.max(to);
+                // Refusals took numbers behind the last event; nobody knows any more which.
+                self.replay.skip(from, to);
+            }
+            // Checked when the segments were read.
+            Record::Segment { .. } => {}
             Record::Client { id, version } => {
                 self.clients.insert(id, version);
             }

@@ -52,8 +52,18 @@ pub(crate) enum Unwritten {
 
 /// The journal could not be written.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("nothing can be stored at the moment ({0}): make room or mend the disk, then try again")]
+#[error("cannot write to the journal: {0}")]
 pub struct NotWritten(pub(super) String);
+
+impl From<std::io::Error> for NotWritten {
+    fn from(error: std::io::Error) -> Self {
+        // An error of Grove's own says itself what to do.
+        match error.kind() {
+            std::io::ErrorKind::Other => Self(error.to_string()),
+            _ => Self(format!("{error}; free some space or repair the disk, then try again")),
+        }
+    }
+}
 
 /// Something told to one connection alone, under a number of its own: a refusal, for one.
 pub(crate) struct Aside {

@@ -9,6 +9,7 @@ mod message;
 mod publish;
 mod replay;
 mod resting;
+mod storage;
 mod write;
 
 use std::collections::HashMap;
@@ -23,12 +24,13 @@ pub(crate) use event::{Names, Origin, Resource, Sequenced};
 pub use message::NotWritten;
 pub(crate) use message::*;
 pub(crate) use replay::Replay;
+pub(crate) use storage::StorageHealth;
 
 use crate::config::Config;
 use crate::connection::{Close, Outgoing, Queue};
 use crate::dialect::Dialect;
 use crate::env::Clock;
-use crate::journal::{Journal, Recovered};
+use crate::journal::{Journal, Recovered, number_at_start};
 
 /// How many messages may wait for the sequencer before their senders do.
 const INBOX: usize = 1_024;
@@ -221,6 +223,13 @@ struct Client {
     touched: u64,
 }
 
+/// Numbers above `from` and below `to` were never given.
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    from: u64,
+    to: u64,
+}
+
 pub(crate) struct Sequencer {
     inbox: mpsc::Receiver<ToSequencer>,
     config: Arc<Config>,
@@ -231,6 +240,9 @@ pub(crate) struct Sequencer {
     held: Vec<Publication>,
     /// Numbers up to here are reserved in the journal.
     reserved: u64,
+    /// The numbers that this host passed over at its start, until the journal says so.
+    jump: Option<Jump>,
+    storage: StorageHealth,
     published: Published,
     /// The first event of each session that is in the journal alone, and the last one.
     unpersisted: HashMap<SessionId, u64>,
@@ -261,7 +273,9 @@ impl Sequencer {
         recovered: Recovered,
     ) -> (Self, SequencerHandle) {
         let (sender, inbox) = mpsc::channel(INBOX);
-        let Recovered { state, cold, seq, unpersisted, replay, clients, .. } = recovered;
+        let Recovered { state, cold, seq: last, last_event, unpersisted, mut replay, clients, .. } = recovered;
+        let seq = number_at_start(last, clock.now());
+        replay.skip(last_event, seq);
         let known = |(id, spoken)| Some((id, Client { dialect: Dialect::of(&spoken)?, connection: None, touched: 0 }));
         let sequencer = Self {
             inbox,
@@ -270,6 +284,8 @@ impl Sequencer {
             journal,
             held: Vec::new(),
             reserved: seq,
+            jump: Some(Jump { from: last_event, to: seq }),
+            storage: StorageHealth::default(),
             published: Published { state, cold, seq },
             last_of: unpersisted.keys().map(|session| (session.clone(), seq)).collect(),
             unpersisted,
@@ -288,9 +304,16 @@ impl Sequencer {
         (sequencer, SequencerHandle(sender))
     }
 
+    /// Whether the journal can be written.
+    pub(crate) fn storage(&self) -> StorageHealth {
+        self.storage.clone()
+    }
+
     /// Works until nobody can tell it anything any more.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
+        // The journal says from where on this host gives numbers.
+        self.step(&mut batch).await;
         loop {
             let received = if self.held.is_empty() {
                 self.inbox.recv_many(&mut batch, BATCH).await
@@ -432,7 +455,7 @@ impl Sequencer {
 
     /// The events after a number of what is wanted, where all of them are there.
     fn missed(&self, seen: u64, wanted: impl Fn(&Resource) -> Option<Dialect>) -> Option<Vec<Told>> {
-        if seen > self.published.seq {
+        if seen > self.published.seq || self.replay.never_gave(seen) {
             return None;
         }
         let is_wanted = |session: &Session| {

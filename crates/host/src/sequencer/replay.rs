@@ -16,11 +16,29 @@ pub(crate) struct Replay {
     complete_above: u64,
     /// Something unknown happened since the last event.
     gap: bool,
+    /// Numbers that were never given, oldest first: those above the first and below the second of each pair. A client that
+    /// names one heard of it from another journal.
+    skipped: VecDeque<(u64, u64)>,
 }
 
 impl Replay {
     pub(crate) fn new(max_events: usize, max_bytes: usize, from: u64) -> Self {
-        Self { max_events, max_bytes, events: VecDeque::new(), bytes: 0, complete_above: from, gap: false }
+        let (events, skipped) = (VecDeque::new(), VecDeque::new());
+        Self { max_events, max_bytes, events, bytes: 0, complete_above: from, gap: false, skipped }
+    }
+
+    /// Notes that no number above `from` and below `to` is ever given.
+    pub(crate) fn skip(&mut self, from: u64, to: u64) {
+        match self.skipped.back_mut() {
+            // Nothing was given between the two.
+            Some(last) if last.0 == from => last.1 = last.1.max(to),
+            _ => self.skipped.push_back((from, to)),
+        }
+    }
+
+    /// Tells whether no event and no snapshot of this journal ever had this number.
+    pub(crate) fn never_gave(&self, number: u64) -> bool {
+        self.skipped.iter().any(|(from, to)| *from < number && number < *to)
     }
 
     pub(crate) fn push(&mut self, event: Arc<Sequenced>) {
@@ -35,6 +53,8 @@ impl Replay {
             self.bytes -= weight;
             self.complete_above = dropped.seq;
         }
+        // A client that names an older number gets snapshots anyway.
+        while self.skipped.pop_front_if(|(_, to)| *to <= self.complete_above).is_some() {}
     }
 
     /// Everything above this number is here.
@@ -94,6 +114,20 @@ mod tests {
         assert_eq!(numbers(&replay, 11), Some(vec![13, 14, 17]));
         assert_eq!(numbers(&replay, 13), Some(vec![14, 17]));
         assert_eq!(numbers(&replay, 17), Some(vec![]));
+    }
+
+    #[test]
+    fn numbers_that_were_passed_over_are_known_until_the_window_has_left_them() {
+        let mut replay = Replay::new(2, usize::MAX, 0);
+        replay.push(event(3));
+        replay.skip(3, 100);
+        replay.skip(3, 200);
+        assert_eq!([3, 4, 150, 199, 200].map(|number| replay.never_gave(number)), [false, true, true, true, false]);
+        replay.push(event(201));
+        replay.skip(201, 300);
+        assert!(replay.never_gave(4) && replay.never_gave(250));
+        (301..305).for_each(|seq| replay.push(event(seq)));
+        assert!(replay.skipped.is_empty(), "{:?}", replay.skipped);
     }
 
     #[test]

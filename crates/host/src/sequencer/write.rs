@@ -3,7 +3,7 @@
 use grove_core::SessionId;
 
 use super::event::confirms;
-use super::{AttachAs, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Trace, Unwritten};
+use super::{AttachAs, Jump, NotWritten, Publication, RESERVE, Sequencer, ToSequencer, Trace, Unwritten};
 use crate::config::Durability;
 use crate::journal::{RecordRef, Sync};
 
@@ -23,8 +23,14 @@ impl Sequencer {
             Ok(lines) if lines.bytes.is_empty() => Ok(lines.reserved),
             Ok(lines) => {
                 let sync = if self.config.durability == Durability::Power { lines.sync } else { Sync::Later };
-                let written = self.journal.append(lines.bytes, sync, lines.last_seq).await;
-                written.map(|()| lines.reserved).map_err(|error| NotWritten(error.to_string()))
+                match self.journal.append(lines.bytes, sync, lines.last_seq).await {
+                    Ok(()) => {
+                        self.jump = None;
+                        self.storage.works();
+                        Ok(lines.reserved)
+                    }
+                    Err(error) => Err(NotWritten::from(error)),
+                }
             }
             Err(error) => Err(NotWritten(error.to_string())),
         };
@@ -39,8 +45,8 @@ impl Sequencer {
                 }
             }
             Err(error) => {
-                if self.held.is_empty() {
-                    tracing::error!(%error, "the journal cannot be written");
+                if self.storage.fails(&error) {
+                    tracing::error!(%error, "requests are refused");
                 }
                 for message in batch.iter_mut() {
                     self.withhold(message, &error);
@@ -132,6 +138,13 @@ impl Sequencer {
                 | ToSequencer::WhoIs(..)
                 | ToSequencer::CloseAll => {}
             }
+        }
+        if let Some(Jump { from, to }) = self.jump {
+            // Before everything that has a number behind it. Sessions' folders name such numbers, too.
+            let mut jump = Vec::new();
+            RecordRef::Jump { from, to }.write(&mut jump)?;
+            lines.splice(..0, jump);
+            sync = Sync::Now;
         }
         let mut reserved = self.reserved;
         let anew = !lines.is_empty() && self.journal.begins_segment();

@@ -284,6 +284,9 @@ async fn prove(State(server): State<Server>, request: Request) -> Response {
     }
 }
 
+/// How much of what was found damaged at the start is told one by one.
+const DAMAGE_TOLD: usize = 50;
+
 /// Says that the host is alive; to those who hold the token, also what it is doing.
 async fn healthz(State(server): State<Server>, request: Request) -> Response {
     if server.access.check_token(request.headers(), request.uri().query()).is_err() {
@@ -299,6 +302,9 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
             "runningTurns": status.running_turns,
             "connections": status.connections,
             "serverSeq": status.server_seq,
+            "storageProblem": server.host.storage_problem(),
+            "damage": server.host.damage().iter().take(DAMAGE_TOLD).collect::<Vec<_>>(),
+            "damageCount": server.host.damage().len(),
         }))
         .into_response(),
         Err(stopped) => (StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()).into_response(),

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
@@ -14,12 +15,14 @@ use grove_tree::{AppendError, Ending, EntryNo, Index, LogError, Owner, Role, sto
 use sha2::{Digest, Sha256};
 
 use crate::store::artifacts::moment;
+use crate::store::session_file::{self, LogExtent};
 use crate::store::{locking, paths};
 
 /// The log of a chat.
 #[derive(Debug)]
-pub(super) struct ChatLog {
+pub(crate) struct ChatLog {
     fs: Arc<dyn SessionFs>,
+    session: SessionId,
     chat: ChatId,
     path: String,
     side_path: String,
@@ -27,7 +30,21 @@ pub(super) struct ChatLog {
     indexed: u64,
     /// The log as it is on disk, once it was looked at.
     written: Option<Written>,
+    /// The checksum of its beginning, once it was asked for.
+    checksum: Option<Checksum>,
+    /// It was replaced as a whole, so that what was known of its bytes does not hold.
+    is_replaced: AtomicBool,
 }
+
+/// The checksum of a log's first bytes.
+#[derive(Clone, Debug)]
+struct Checksum {
+    length: u64,
+    hasher: crc32fast::Hasher,
+}
+
+/// How much of a log is read at a time for its checksum.
+const CHECKSUM_BYTES: u64 = 1 << 20;
 
 /// How much a log grows before its side index is made anew. What is behind it is read at the next opening.
 const INDEX_EVERY: u64 = 1 << 20;
@@ -116,9 +133,52 @@ pub(crate) enum ChatLogError {
 }
 
 impl ChatLog {
-    pub(super) fn new(fs: Arc<dyn SessionFs>, session: &SessionId, chat: ChatId) -> Self {
+    pub(crate) fn new(fs: Arc<dyn SessionFs>, session: &SessionId, chat: ChatId) -> Self {
         let (path, side_path) = (paths::log(session, &chat), paths::side_index(session, &chat));
-        Self { fs, chat, path, side_path, indexed: 0, written: None }
+        let (session, is_replaced) = (session.clone(), AtomicBool::new(false));
+        Self { fs, session, chat, path, side_path, indexed: 0, written: None, checksum: None, is_replaced }
+    }
+
+    /// The log's current extent; `None` if there is no log. Only what was appended since the last time is read.
+    pub(crate) async fn extent(&mut self, session: &Session) -> Result<Option<LogExtent>, ChatLogError> {
+        let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+        if self.written.is_none() {
+            if !self.fs.exists(&self.path).await? {
+                return Ok(None);
+            }
+            self.written = Some(self.open(session).await?);
+        }
+        let Some(written) = &self.written else { return Ok(None) };
+        let (bytes, turns) = (written.index.log_length(), written.begun.len() as u64);
+        let known = match self.checksum.take() {
+            Some(known) => Some(known),
+            None => self.known_checksum().await,
+        };
+        let fits = |known: &Checksum| known.length <= bytes && !self.is_replaced.load(Ordering::Relaxed);
+        let mut checksum =
+            known.filter(fits).unwrap_or_else(|| Checksum { length: 0, hasher: crc32fast::Hasher::new() });
+        self.is_replaced.store(false, Ordering::Relaxed);
+        while checksum.length < bytes {
+            let most = (bytes - checksum.length).min(CHECKSUM_BYTES);
+            let piece = self.fs.read_range(&self.path, checksum.length, usize::try_from(most).unwrap_or(0)).await?;
+            if piece.is_empty() {
+                // The file has become shorter; the next check reports it.
+                break;
+            }
+            checksum.hasher.update(&piece);
+            checksum.length += piece.len() as u64;
+        }
+        let extent = LogExtent { bytes: checksum.length, turns, crc32: checksum.hasher.clone().finalize() };
+        self.checksum = Some(checksum);
+        Ok(Some(extent))
+    }
+
+    /// The checksum that the session's file has, so that the log need not be read from its beginning.
+    async fn known_checksum(&self) -> Option<Checksum> {
+        let file = session_file::read(self.fs.as_ref(), &self.session).await.ok()?;
+        let expected = file.expected_logs().into_iter().find(|log| log.chat == self.chat)?;
+        let LogExtent { bytes, crc32, .. } = expected.extent?;
+        Some(Checksum { length: bytes, hasher: crc32fast::Hasher::new_with_initial_len(crc32, bytes) })
     }
 
     /// A log that was just made, of which it is known what is in it: these turns, and older ones.
@@ -156,7 +216,7 @@ impl ChatLog {
     }
 
     /// Writes what the log does not have yet: the chat's name, and turns that are over.
-    pub(super) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
+    pub(crate) async fn catch_up(&mut self, session: &Session) -> Result<(), ChatLogError> {
         let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
         self.catch_up_held(session).await
     }
@@ -309,6 +369,10 @@ impl ChatLog {
             Ending::Torn { offset } => {
                 let size = usize::try_from(fs.stat(&self.path).await?.size).unwrap_or(usize::MAX);
                 let torn = fs.read_range(&self.path, offset, size).await?;
+                tracing::warn!(
+                    session = %self.session, chat = %self.chat, bytes = torn.len(),
+                    "the last line of a log is cut off: it is kept beside the log, in a file that ends with .torn"
+                );
                 fs.append_file(&format!("{}.torn", self.path), &torn).await?;
                 fs.truncate(&self.path, offset).await?;
                 index = self.read().await?;
@@ -347,6 +411,7 @@ impl ChatLog {
             store::open_log_with_side_index(self.fs.as_ref(), &self.path, &self.side_path, &mut new_id).await?;
         if let Some(migrated) = opened.migrated {
             self.fs.write_file(&self.path, &migrated.bytes).await?;
+            self.is_replaced.store(true, Ordering::Relaxed);
         }
         Ok(opened.index)
     }

@@ -35,8 +35,7 @@ pub(crate) use self::checkout::seen_at;
 use self::copying::Copying;
 use self::holding::Holding;
 pub(crate) use self::holding::Presence;
-pub(crate) use self::log::Seen;
-use self::log::{ChatLog, ChatLogError};
+pub(crate) use self::log::{ChatLog, ChatLogError, Seen};
 use self::publishing::{Attempted, Ended, Outbox, done};
 use crate::config::Config;
 use crate::env::{Env, Task};
@@ -44,7 +43,7 @@ use crate::hooks::Hooks;
 use crate::host::Inner;
 use crate::sequencer::{Aside, NotWritten, Origin, SequencerHandle, Stopped, ToSequencer, Unwritten};
 use crate::store::copies::Copies;
-use crate::store::session_file::{self, Fate};
+use crate::store::session_file::{self, Fate, LogExtents};
 pub(crate) use forks::{ForkedInto, Heritage, NewChat};
 pub(crate) use handing::{HandedOver, HandoverAnswer, HandoverRequest, words_of};
 pub(crate) use migrating::{MigrateError, Migrated};
@@ -664,13 +663,15 @@ impl SessionTask {
     async fn write_folder(&mut self, fate: Fate) {
         let fs = self.fs();
         let written = async {
+            let mut extents = LogExtents::new();
             // One whose log could not be made has none.
             for chat in self.tip.chats.iter().filter(|chat| !self.copying.contains_key(&chat.id)) {
                 let log = self.logs.entry(chat.id.clone());
                 let log = log.or_insert_with(|| ChatLog::new(fs.clone(), &self.tip.id, chat.id.clone()));
                 log.catch_up(&self.tip).await?;
+                extents.extend(log.extent(&self.tip).await?.map(|extent| (chat.id.clone(), extent)));
             }
-            let written = session_file::write(fs.as_ref(), &self.tip, self.last_seq, fate).await?;
+            let written = session_file::write(fs.as_ref(), &self.tip, &extents, self.last_seq, fate).await?;
             Ok::<_, ChatLogError>(written)
         };
         match written.await {
@@ -708,6 +709,15 @@ impl SessionTask {
             && (at_rest || stopping.grace.is_none())
             && let Some(done) = stopping.done.take()
         {
+            if self.outlasts() != Outlasts::Running {
+                // Nothing more may be reported of turns that are kept: the next host goes on from here.
+                for desk in self.desks.values() {
+                    desk.running.iter().for_each(|running| running.abort.abort());
+                    if let Backend::Opening(opening) = &desk.backend {
+                        opening.abort();
+                    }
+                }
+            }
             let agents: Vec<_> = self.desks.values().filter_map(Desk::agent).collect();
             let patience = self.around.env.clock.sleep(self.around.config.limits.stop_grace);
             let removal = self.around.env.clock.sleep(2 * self.around.config.limits.stop_grace);

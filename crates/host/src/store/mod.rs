@@ -14,3 +14,4 @@ pub(crate) mod register;
 pub(crate) mod session_file;
 pub(crate) mod stores;
 pub(crate) mod survey;
+pub(crate) mod verify;

@@ -3,12 +3,13 @@
 //! It is replaced as a whole, and only while no turn is running: log and file together are then the session as it was at
 //! the number that the file names, and the journal is needed for nothing up to there.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use grove_core::*;
 use grove_fs::{FsError, SessionFs};
 use grove_tree::turns::{self, Limit, Stretch, Window};
-use grove_tree::{EntryNo, Index, LogError, store};
+use grove_tree::{EntryNo, Index, LogError, Role, store};
 use grove_wire::ahp::uri;
 use serde::{Deserialize, Serialize};
 
@@ -90,9 +91,36 @@ struct ChatFile {
     /// Whether the log had turns: a log that is missing is then a loss.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_turns: bool,
+    /// What the log was when this was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log: Option<LogExtent>,
     /// The turn that was running, of a session that no journal has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     begun: Option<Begun>,
+}
+
+/// How much of a log belongs to a session's file. A log only grows, so its beginning stays what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LogExtent {
+    pub(crate) bytes: u64,
+    /// How many turns end in these bytes, on whatever branch.
+    pub(crate) turns: u64,
+    /// The checksum of these bytes.
+    pub(crate) crc32: u32,
+}
+
+/// The extents of a session's logs.
+pub(crate) type LogExtents = HashMap<ChatId, LogExtent>;
+
+/// What a session's file says of a chat's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExpectedLog {
+    pub(crate) chat: ChatId,
+    pub(crate) extent: Option<LogExtent>,
+    pub(crate) has_turns: bool,
+    /// It began as a copy of another chat's.
+    pub(crate) is_copy: bool,
 }
 
 /// A turn that began and is not in the log.
@@ -125,6 +153,7 @@ impl ChatFile {
             modified_at: chat.modified_at,
             touched_at: chat.touched_at,
             has_turns: chat.has_older_turns || !chat.turns.is_empty(),
+            log: None,
             begun: chat.active.as_deref().map(|active| Begun {
                 turn: active.id.clone(),
                 message: active.message.clone(),
@@ -222,6 +251,39 @@ impl SessionFile {
         })
     }
 
+    /// The same with what the chats' logs are.
+    fn with_logs(mut self, logs: &LogExtents) -> Self {
+        for chat in std::iter::once(&mut self.chat).chain(&mut self.chats) {
+            chat.log = logs.get(&chat.id).copied();
+            chat.has_turns |= chat.log.is_some_and(|log| log.turns > 0);
+        }
+        self
+    }
+
+    /// The same after a log turned out to be less than it was.
+    pub(crate) fn with_log_as_found(mut self, id: &ChatId, found: Option<LogExtent>) -> Self {
+        for chat in std::iter::once(&mut self.chat).chain(&mut self.chats).filter(|chat| chat.id == *id) {
+            chat.log = found;
+            chat.has_turns = found.is_some_and(|log| log.turns > 0);
+        }
+        self
+    }
+
+    /// The logs that the session should have.
+    pub(crate) fn expected_logs(&self) -> Vec<ExpectedLog> {
+        let expected = self.chats().map(|chat| ExpectedLog {
+            chat: chat.id.clone(),
+            extent: chat.log,
+            has_turns: chat.has_turns,
+            is_copy: chat.origin.is_some(),
+        });
+        expected.collect()
+    }
+
+    pub(crate) fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
     pub(crate) fn id(&self) -> &SessionId {
         &self.id
     }
@@ -314,9 +376,15 @@ impl SessionFile {
 }
 
 /// Writes the file, where no turn is running. Gives whether it did.
-pub(crate) async fn write(fs: &dyn SessionFs, session: &Session, seq: u64, fate: Fate) -> Result<bool, FsError> {
+pub(crate) async fn write(
+    fs: &dyn SessionFs,
+    session: &Session,
+    logs: &LogExtents,
+    seq: u64,
+    fate: Fate,
+) -> Result<bool, FsError> {
     match SessionFile::of(session, seq, fate) {
-        Some(file) => save(fs, &file).await.map(|()| true),
+        Some(file) => save(fs, &file.with_logs(logs)).await.map(|()| true),
         None => Ok(false),
     }
 }
@@ -371,7 +439,7 @@ pub(crate) async fn adopt_staged(
         return Err(LoadError::Version(file.version));
     }
     // An agent keeps its own conversation on the machine that it ran on: here it is told what was said.
-    let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, ..chat };
+    let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, log: None, ..chat };
     let folders =
         if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
     // What was checked out is known of this machine's folders alone; a pull request is everybody's.
@@ -512,6 +580,58 @@ pub(crate) async fn read_turns(
 pub(crate) fn floor(origin: Option<&ChatOrigin>, index: &Index) -> Option<EntryNo> {
     let origin = origin.filter(|origin| !origin.is_shown())?;
     index.find(origin.log.leaf.as_deref()?)
+}
+
+/// Makes the file of a session of which only the main chat's log is left, and writes it.
+pub(crate) async fn rebuild(
+    fs: &dyn SessionFs,
+    id: &SessionId,
+    store: &StoreName,
+    limits: &Limits,
+) -> Result<SessionFile, LoadError> {
+    let main = main_chat();
+    let limit = Limit { turns: limits.snapshot_turns, bytes: limits.snapshot_bytes as u64 };
+    let window = read_turns(fs, id, &main, None, None, limit).await?;
+    let path = paths::log(id, &main);
+    let index = store::open_log(fs, &path, &mut String::new).await?.index;
+    let provider = provider_in(fs, &path, &index).await?;
+    let new = NewSession {
+        id: id.clone(),
+        uri: SessionUri::from(format!("{provider}:/{id}")),
+        provider,
+        model: None,
+        working_directories: index.header().and_then(|header| header.cwd()).into_iter().collect(),
+        config: None,
+        store: store.clone(),
+    };
+    let mut session = Session::new(&new, window.turns.first().map_or(Timestamp(0), |turn| turn.started_at));
+    session.title = index.name().unwrap_or_else(|| Session::UNTITLED.to_owned());
+    session.lifecycle = Lifecycle::Ready;
+    session.modified_at = window.turns.last().map_or(session.created_at, |turn| turn.ended_at);
+    if let Some(chat) = session.chats.first_mut() {
+        (chat.turns, chat.has_older_turns) = (window.turns, window.older);
+        chat.title.clone_from(&session.title);
+        (chat.modified_at, chat.touched_at) = (session.modified_at, session.modified_at);
+    }
+    let runs = || LoadError::Fs(FsError::Other { path, reason: "it has no chat".to_owned() });
+    let file = SessionFile::of(&session, 0, Fate::Kept).ok_or_else(runs)?;
+    save(fs, &file).await?;
+    Ok(file)
+}
+
+/// The agent that gave the newest answer in a log. One that another program wrote may name none that this host has.
+async fn provider_in(fs: &dyn SessionFs, path: &str, index: &Index) -> Result<ProviderId, LoadError> {
+    let answers = index.entries().filter(|entry| index.role(*entry) == Some(Role::Assistant));
+    let newest: Vec<EntryNo> = answers.last().into_iter().collect();
+    let lines = store::read_lines(fs, path, index, &newest).await?;
+    let line = lines.first().and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    let name = line.as_ref().and_then(|line| line["message"]["provider"].as_str());
+    // What is fit for a URI's scheme cannot lead anywhere else.
+    let is_scheme = |name: &&str| {
+        name.starts_with(|first: char| first.is_ascii_lowercase())
+            && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')
+    };
+    Ok(ProviderId::from(name.filter(is_scheme).unwrap_or("scripted")))
 }
 
 #[cfg(test)]

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use grove_core::{SessionId, StoreName};
+use grove_core::{ChatId, Session, SessionId, SessionUri, StoreName, Timestamp};
 use grove_fs::{FsError, SessionFs, copy};
 
 use super::moving::{self, Move};
 use super::paths;
 use super::session_file::{self, LoadError, SessionFile};
 use super::stores::{Lasting, Stores, look_for};
+use crate::config::Limits;
+use crate::journal::MOST_SEQ;
 
 /// The last move of a session that the journal tells of.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct Survey {
     pub(crate) held: HashSet<SessionId>,
     /// Sessions whose last move led to a store that ended with the host, and which are back where they were.
     pub(crate) stayed: HashSet<SessionId>,
+    /// Folders of sessions that have a log and no file, each in its store.
+    unnamed: Vec<(StoreName, SessionId)>,
     /// What is wrong, in words.
     pub(crate) damage: Vec<String>,
 }
@@ -111,7 +115,7 @@ impl Survey {
                 continue;
             }
             let id = SessionId::from(name.as_str());
-            match session_file::read(fs, &id).await {
+            match session_file::read(fs, &id).await.map(|file| self.believe_number(file)) {
                 Ok(file) if file.backend() == store => {
                     found.entry(id).or_default().own.push(FoundFile { store: store.clone(), file });
                 }
@@ -128,9 +132,54 @@ impl Survey {
                 Err(LoadError::Fs(FsError::NotFound { .. } | FsError::NotADirectory { .. })) => {
                     if is_copy(fs, &id).await || is_hardly_begun(fs, &id).await {
                         self.undo(fs, &id).await;
+                    } else {
+                        self.unnamed.push((store.clone(), id));
                     }
                 }
                 Err(error) => self.damage.push(format!("session {id}: {error}")),
+            }
+        }
+    }
+
+    /// A number that no host gives says nothing: the journal is read as if the file had none.
+    fn believe_number(&mut self, mut file: SessionFile) -> SessionFile {
+        if file.seq <= MOST_SEQ {
+            return file;
+        }
+        self.damage.push(format!(
+            "session {}: session.json names the number {}, which no host gives: what the journal has of the session is \
+             applied again",
+            file.id(),
+            file.seq
+        ));
+        file.seq = 0;
+        file
+    }
+
+    /// Makes the files of sessions of which only the log is left. Of one that the journal creates, it tells the rest.
+    pub(crate) async fn rebuild_files(
+        &mut self,
+        created: &HashMap<SessionId, Timestamp>,
+        stores: &Stores,
+        limits: &Limits,
+    ) {
+        for (store, id) in std::mem::take(&mut self.unnamed) {
+            let is_known = created.contains_key(&id) || self.files.iter().any(|file| *file.id() == id);
+            let Ok(fs) = stores.get(&store) else { continue };
+            let log = paths::log(&id, &ChatId::from(Session::MAIN_CHAT));
+            let is_session = SessionUri::from(format!("session:/{id}")).id().is_some();
+            if is_known || self.is_left_out(&id) || !is_session || !fs.exists(&log).await.unwrap_or(false) {
+                continue;
+            }
+            match session_file::rebuild(fs.as_ref(), &id, &store, limits).await {
+                Ok(file) => {
+                    self.damage.push(format!(
+                        "session {id}: session.json is missing, and the journal knows nothing of the session: its file was \
+                         made again from its log"
+                    ));
+                    self.files.push(file);
+                }
+                Err(error) => self.damage.push(format!("session {id}: session.json is missing: {error}")),
             }
         }
     }

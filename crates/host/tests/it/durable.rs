@@ -241,9 +241,9 @@ async fn while_nothing_can_be_stored_actions_are_refused_and_an_agents_words_are
     host.journal.full.store(true, Ordering::SeqCst);
     let refused = client.script("scripted:/idle", "t2", json!([{"say": "x"}])).await;
     let reason = client.answer_to(refused).await.rejection_reason.unwrap();
-    assert!(reason.starts_with("nothing can be stored at the moment"), "{reason}");
+    assert!(reason.starts_with("cannot write to the journal"), "{reason}");
     let error = client.create_session("scripted:/new").await.unwrap_err();
-    assert!(error.message.starts_with("nothing can be stored"), "{error}");
+    assert!(error.message.starts_with("cannot write to the journal"), "{error}");
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     client.settle().await;
     assert!(client.session(URI).active_turn.is_some(), "what cannot be stored is not shown");

@@ -175,9 +175,9 @@ async fn a_journal_that_cannot_be_written_makes_no_fork() {
     say(&mut client, &chat, "t1", "one").await;
     host.journal.full.store(true, std::sync::atomic::Ordering::SeqCst);
     let refused = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap_err();
-    assert!(refused.message.contains("nothing can be stored"), "{refused:?}");
+    assert!(refused.message.contains("cannot write to the journal"), "{refused:?}");
     let refused = client.ask("createChat", source("fork", &chat, "t1")).await.unwrap_err();
-    assert!(refused.message.contains("nothing can be stored"), "{refused:?}");
+    assert!(refused.message.contains("cannot write to the journal"), "{refused:?}");
     host.journal.full.store(false, std::sync::atomic::Ordering::SeqCst);
     assert_eq!(host.host.status().await.unwrap().sessions, 1);
     assert_eq!(client.session(URI).chats.len(), 1);

@@ -35,6 +35,8 @@ pub(crate) struct TestHost {
     pub(crate) gate: Gate,
     /// Where the register of entrusted sessions lies.
     pub(crate) register: MemoryFs,
+    /// What was found damaged at the start.
+    pub(crate) damage: Vec<String>,
     agents: Vec<Arc<dyn Agent>>,
     tasks: Tasks,
     dial: mpsc::UnboundedSender<DuplexStream>,
@@ -113,7 +115,9 @@ impl TestHost {
         sessions: MemoryFs,
         other: MemoryFs,
     ) -> Self {
-        Self::with_register(config, agents, journal, [sessions, other, MemoryFs::default()]).await
+        let host = Self::with_register(config, agents, journal, [sessions, other, MemoryFs::default()]).await;
+        assert_eq!(host.damage, Vec::<String>::new());
+        host
     }
 
     /// The same with a register of entrusted sessions from before.
@@ -133,18 +137,29 @@ impl TestHost {
         let env = Env { spawn: Arc::new(tasks.clone()), stores, ..Env::in_memory() };
         let contents = Contents::from_bytes(&journal.bytes.lock().unwrap());
         let recovered = recover(contents, &env.stores, &config.limits).await.unwrap();
-        assert_eq!(recovered.damage, Vec::<String>::new());
+        let damage = recovered.damage.clone();
         let host = Host::start(env, config, agents.clone(), Box::new(journal.clone()), recovered).await.unwrap();
         let (dial, pipes) = mpsc::unbounded_channel();
         let access = Access::loopback(Token::parse(TOKEN).unwrap(), ADDRESS.parse().unwrap());
         server::serve(host.clone(), access, Box::new(Pipes(pipes)));
-        Self { host, journal, sessions, other, changes, gate, register, agents, tasks, dial }
+        Self { host, journal, sessions, other, changes, gate, register, damage, agents, tasks, dial }
+    }
+
+    /// Ends everything of the host at once.
+    pub(crate) async fn kill(&self) {
+        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+        tokio::task::yield_now().await;
     }
 
     /// Ends everything of the host at once, and starts another on its journal.
     pub(crate) async fn kill_and_restart(&mut self, config: Config) {
-        self.tasks.0.lock().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
-        tokio::task::yield_now().await;
+        self.kill().await;
+        self.restart(config).await;
+        assert_eq!(self.damage, Vec::<String>::new());
+    }
+
+    /// Starts another host on what a killed one left.
+    pub(crate) async fn restart(&mut self, config: Config) {
         let agents = self.agents.clone();
         let files = [self.sessions.clone(), self.other.clone(), self.register.clone()];
         *self = Self::with_register(config, agents, self.journal.clone(), files).await;

@@ -33,7 +33,12 @@ async fn restart(host: &mut TestHost, client: &mut Client, end: End) {
 }
 
 /// Runs a turn until it waits, restarts the host twice, answers, and gives what the agent said in the end.
-async fn survives(end: End, steps: Value, waits: impl Fn(&Client) -> bool, answer: impl Fn(&Client) -> Value) -> String {
+async fn survives(
+    end: End,
+    steps: Value,
+    waits: impl Fn(&Client) -> bool,
+    answer: impl Fn(&Client) -> Value,
+) -> String {
     let mut host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("a").await;
     client.ready_session(URI).await;
@@ -59,7 +64,9 @@ async fn survives(end: End, steps: Value, waits: impl Fn(&Client) -> bool, answe
 
 fn has_call(client: &Client, fits: impl Fn(&ToolCallState) -> bool) -> bool {
     let parts = client.chat(CHAT).active_turn.iter().flat_map(|turn| &turn.response_parts);
-    parts.filter_map(|part| if let ResponsePart::ToolCall(part) = part { Some(&part.tool_call) } else { None }).any(fits)
+    parts
+        .filter_map(|part| if let ResponsePart::ToolCall(part) = part { Some(&part.tool_call) } else { None })
+        .any(fits)
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +136,11 @@ async fn a_clean_stop_keeps_a_turn_that_its_agent_has_not_seen_yet() {
         assert_eq!(client.session(URI).lifecycle, SessionLifecycle::Creating);
         restart(&mut host, &mut client, end).await;
         let turn = client.turn_end(CHAT, "t").await;
-        assert_eq!((turn.state, markdown(&turn.response_parts)), (TurnState::Complete, "at last".to_owned()), "{end:?}");
+        assert_eq!(
+            (turn.state, markdown(&turn.response_parts)),
+            (TurnState::Complete, "at last".to_owned()),
+            "{end:?}"
+        );
     }
 }
 
@@ -140,7 +151,7 @@ async fn a_clean_stop_starts_no_queued_message_that_it_would_have_to_cut_off() {
     client.ready_session(URI).await;
     client.script(CHAT, "t", json!([{"sleepMs": 1_000}, {"say": "in time"}])).await;
     client.until(|client| client.chat(CHAT).active_turn.is_some()).await;
-    let message = json!({"text": format!("script:{}", json!([{"sleepMs": 60_000}, {"say": "later"}])),
+    let message = json!({"text": format!("script:{}", json!([{"sleepMs": 15_000}, {"say": "later"}])),
         "origin": {"kind": "user"}});
     let queued = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "q", "message": message});
     client.dispatch(CHAT, queued).await;

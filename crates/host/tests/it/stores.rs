@@ -453,7 +453,8 @@ async fn a_folder_that_was_written_for_another_store_is_left_alone() {
         host.other.write_file(&format!("s/{name}"), &bytes).await.unwrap();
     }
     let stores = Stores::new(Arc::new(host.sessions.clone())).with(&"other".into(), Arc::new(host.other.clone()));
-    let (later, damage) = host_on(stores.unwrap(), &[]).await;
+    let journal = host.journal.bytes.lock().unwrap().clone();
+    let (later, damage) = host_on(stores.unwrap(), &journal).await;
     assert!(damage.len() == 1 && damage[0].contains("left alone"), "{damage:?}");
     assert_eq!(later.status().await.unwrap().sessions, 1);
     assert!(host.other.exists("s/events.jsonl").await.unwrap() && host.sessions.exists("s").await.unwrap());

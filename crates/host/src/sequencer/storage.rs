@@ -1,0 +1,33 @@
+//! Whether the journal can be written, for those who ask how the host is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::NotWritten;
+
+/// Why the journal could not be written at the last try, if it could not. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StorageHealth(Arc<Mutex<Option<String>>>);
+
+impl StorageHealth {
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.reason().clone()
+    }
+
+    pub(super) fn works(&self) {
+        *self.reason() = None;
+    }
+
+    /// Notes a failure. Gives whether the reason is a new one.
+    pub(super) fn fails(&self, error: &NotWritten) -> bool {
+        let reason = Some(error.to_string());
+        let mut known = self.reason();
+        let is_new = *known != reason;
+        *known = reason;
+        is_new
+    }
+
+    // Nothing that can panic happens while it is held, so a poisoned lock still guards whole data.
+    fn reason(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
