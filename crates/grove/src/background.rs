@@ -132,7 +132,10 @@ impl Starting {
 
         let mut command = Command::new(&program);
         command.args(["serve", "--detached", "--data-dir"]).arg(&data_dir);
-        command.arg("--config").arg(absolute(&settings.config_file)?);
+        // Unnamed it is found in the same place, where there is one by then.
+        if settings.config_is_named {
+            command.arg("--config").arg(absolute(&settings.config_file)?);
+        }
         if let Source::Flag(_) = settings.idle_exit.source {
             command.arg("--idle-exit").arg(settings.idle_exit.value.to_string());
         }

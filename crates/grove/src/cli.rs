@@ -252,7 +252,10 @@ pub(crate) enum Command {
     /// damaged, lost or unknown
     #[command(after_help = DOCTOR_HELP)]
     Doctor(HistoryArgs),
-    /// Say what is wrong with a session's log; exit code 5 where anything is
+    /// Check the log of a session, or everything in the data folder; exit code 5 if anything is damaged or missing
+    ///
+    /// Without FILE or SESSION, the journal and every session are compared with each other, and the damage that hosts found
+    /// when they started (`damage.jsonl` in the data folder) is listed.
     Check(CheckArgs),
     /// Look at the configuration
     #[command(subcommand)]
@@ -596,7 +599,7 @@ pub(crate) enum RulesName {
 pub(crate) struct CheckArgs {
     /// A log, or the id of a session in the data folder
     #[arg(value_name = "FILE|SESSION")]
-    pub(crate) log: String,
+    pub(crate) log: Option<String>,
     /// Write a mended copy beside the log (NAME.repaired.jsonl); the log itself is never touched
     #[arg(long)]
     pub(crate) repair: bool,

@@ -2,14 +2,17 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use grove_host::Random;
 use grove_host::server::Token;
 
 use crate::endpoint::Endpoint;
+use crate::secret_files;
 
 /// The folder, held for as long as this lives.
 #[derive(Debug)]
@@ -17,7 +20,16 @@ pub(crate) struct DataFolder {
     path: PathBuf,
     /// The operating system lets go of the lock when the process ends, however it ends.
     _lock: File,
+    /// The folder itself, locked as well: deleting the lock file does not let a second host in.
+    folder: Arc<File>,
 }
+
+/// The folders in it whose owner and mode are looked at.
+const INNER_FOLDERS: [&str; 5] = ["journal", "session-state", "agents", "history", "hosts-seen"];
+/// Attempts to lock the folder, and the pause between them: a command that looks for a running host holds the lock for a
+/// moment.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Another host has the folder.
 #[derive(Debug, thiserror::Error)]
@@ -31,29 +43,34 @@ impl DataFolder {
     /// Takes the folder for this process, making it where it is missing.
     pub(crate) fn take(path: &Path) -> Result<Self> {
         make(path)?;
-        let lock_path = lock_path(path);
-        let mut lock = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
-            .open(&lock_path)
-            .with_context(|| format!("{} cannot be opened", lock_path.display()))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut by = String::new();
-                lock.read_to_string(&mut by).ok();
-                let by = if by.is_empty() { "a process that is starting".to_owned() } else { by.trim().to_owned() };
-                return Err(InUse { path: path.to_owned(), by }.into());
-            }
-            Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("{} cannot be locked", lock_path.display()));
-            }
+        secret_files::check_folder(path)?;
+        for inner in INNER_FOLDERS.iter().map(|name| path.join(name)).filter(|inner| inner.exists()) {
+            secret_files::check_folder(&inner)?;
         }
+        let mut lock = lock(path)?;
+        let folder = lock_folder(path)?;
         lock.set_len(0)
             .and_then(|()| lock.write_all(format!("process {}\n", std::process::id()).as_bytes()))
-            .with_context(|| format!("{} cannot be written", lock_path.display()))?;
+            .with_context(|| format!("{} cannot be written", lock_path(path).display()))?;
         check_version(path)?;
         // The address of a host that was killed: another program may have its port by now, and be told the token.
         fs::remove_file(endpoint_path(path)).ok();
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), _lock: lock, folder: Arc::new(folder) })
+    }
+
+    /// Looks whether the folder and the journal in it are still those that this host has; gives what is wrong.
+    pub(crate) fn check(&self) -> impl Fn() -> Option<String> + Send + Sync + use<> {
+        let journal = self.path.join("journal");
+        let opened = File::open(&journal).ok().map(|opened| (journal, Arc::new(opened)));
+        let places: Vec<_> = std::iter::once((self.path.clone(), self.folder.clone())).chain(opened).collect();
+        move || {
+            let (gone, _) = places.iter().find(|(path, opened)| !is_same(opened, path))?;
+            Some(format!(
+                "{} was removed or replaced while the host runs, and nothing can be stored: put it back, or stop the host \
+                 and start it again",
+                gone.display()
+            ))
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -63,20 +80,23 @@ impl DataFolder {
     /// The token that was kept, or a new one.
     pub(crate) fn token(&self, random: &dyn Random) -> Result<Token> {
         let path = self.path.join("token");
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                // Somebody may have loosened it.
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
-                    .with_context(|| format!("{} cannot be made private", path.display()))?;
-                Token::parse(&text)
+        match secret_files::read(&path)? {
+            Some(secret) => {
+                if secret.was_readable {
+                    tracing::warn!(
+                        file = %path.display(),
+                        "other users could read the token: it is private now; remove the file and start the host again for \
+                         a new one"
+                    );
+                }
+                Token::parse(&secret.text)
                     .with_context(|| format!("{} holds no token: remove it to get a new one", path.display()))
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            None => {
                 let token = Token::generate(random).context("no randomness for a token")?;
                 write_private(&path, token.reveal())?;
                 Ok(token)
             }
-            Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
         }
     }
 
@@ -106,6 +126,10 @@ impl DataFolder {
 
     /// Takes the addresses back.
     pub(crate) fn retract(&self) {
+        // In a folder that took the place of ours they would be another host's.
+        if !is_same(&self.folder, &self.path) {
+            return;
+        }
         // A file that stays behind does no harm: readers ask the host that it names.
         fs::remove_file(endpoint_path(&self.path)).ok();
         fs::remove_file(self.socket_path()).ok();
@@ -181,18 +205,76 @@ fn check_version(data_dir: &Path) -> Result<()> {
 /// Where the host of a data folder can be reached, as it said itself.
 pub(crate) fn read_endpoint(data_dir: &Path) -> Result<Option<Endpoint>> {
     let path = endpoint_path(data_dir);
-    match fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map(Some).with_context(|| format!("{} is damaged", path.display())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    if data_dir.exists() {
+        secret_files::check_folder(data_dir)?;
+    }
+    match secret_files::read(&path)? {
+        Some(secret) => {
+            serde_json::from_str(&secret.text).map(Some).with_context(|| format!("{} is damaged", path.display()))
+        }
+        None => Ok(None),
     }
 }
 
 /// Whether some host has the folder.
 pub(crate) fn is_taken(data_dir: &Path) -> bool {
-    match File::open(lock_path(data_dir)) {
+    [lock_path(data_dir), data_dir.to_owned()].iter().any(|path| match File::open(path) {
         Ok(lock) => matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)),
         Err(_) => false,
+    })
+}
+
+/// Locks the file that says who has the folder.
+fn lock(data_dir: &Path) -> Result<File> {
+    let path = lock_path(data_dir);
+    for _ in 0..LOCK_TRIES {
+        let mut lock = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+            .open(&path)
+            .with_context(|| format!("{} cannot be opened", path.display()))?;
+        match lock.try_lock() {
+            // Somebody deleted it between the two.
+            Ok(()) if !is_same(&lock, &path) => {}
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => {
+                let mut by = String::new();
+                lock.read_to_string(&mut by).ok();
+                let by = if by.is_empty() { "a process that is starting".to_owned() } else { by.trim().to_owned() };
+                return Err(InUse { path: data_dir.to_owned(), by }.into());
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("{} cannot be locked", path.display()));
+            }
+        }
+    }
+    bail!("{} is deleted again and again: find out who does so, then try again", path.display())
+}
+
+/// Locks the folder itself. A file system that cannot do that has the lock file alone.
+fn lock_folder(data_dir: &Path) -> Result<File> {
+    let folder = File::open(data_dir).with_context(|| format!("{} cannot be opened", data_dir.display()))?;
+    for attempt in 1.. {
+        match folder.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if attempt < LOCK_TRIES => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                let by = "whose lock file was deleted".to_owned();
+                return Err(InUse { path: data_dir.to_owned(), by }.into());
+            }
+            Err(TryLockError::Error(error)) => {
+                tracing::debug!(%error, "the data folder itself cannot be locked");
+                break;
+            }
+        }
+    }
+    Ok(folder)
+}
+
+/// Tells whether a path still names an open file or folder.
+fn is_same(opened: &File, path: &Path) -> bool {
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    match (opened.metadata(), fs::metadata(path)) {
+        (Ok(opened), Ok(named)) => place(opened) == place(named),
+        _ => false,
     }
 }
 
@@ -216,8 +298,9 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     let failed = || format!("{} cannot be written", path.display());
     let temporary = path.with_extension("new");
-    let mut file =
-        private(OpenOptions::new().write(true).create(true).truncate(true)).open(&temporary).with_context(failed)?;
+    // A try that failed before may have left it; whatever it is, nothing is written through it.
+    fs::remove_file(&temporary).ok();
+    let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&temporary).with_context(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
     fs::rename(&temporary, path).with_context(failed)
 }

@@ -60,6 +60,14 @@ pub(crate) struct Health {
     pub(crate) running_turns: usize,
     pub(crate) connections: usize,
     pub(crate) server_seq: u64,
+    /// Why nothing can be stored at the moment.
+    #[serde(default)]
+    pub(crate) storage_problem: Option<String>,
+    /// The first damage that the host found when it started, and the number of all findings.
+    #[serde(default)]
+    pub(crate) damage: Vec<String>,
+    #[serde(default)]
+    pub(crate) damage_count: usize,
 }
 
 /// How long a host may take to answer.

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::data_folder::DataFolder;
 use crate::endpoint::Remote;
+use crate::secret_files;
 use crate::settings::{DEFAULT_PORT, Settings, Source};
 
 pub(crate) struct Listening {
@@ -34,7 +35,16 @@ pub(crate) struct Found {
 impl Listening {
     pub(crate) async fn begin(settings: &Settings, folder: &DataFolder) -> Result<Self> {
         let certificate = match (&settings.tls_cert.value, &settings.tls_key.value) {
-            (Some(certificate), Some(key)) => Some(Certificate::read(certificate, key)?),
+            (Some(certificate), Some(key)) => {
+                let certificate = Certificate::read(certificate, key)?;
+                if secret_files::check_named(key)? {
+                    tracing::warn!(
+                        key = %key.display(),
+                        "every user of this machine may read the TLS key: `chmod o-r` takes that away"
+                    );
+                }
+                Some(certificate)
+            }
             // The settings have both or none.
             _ => None,
         };

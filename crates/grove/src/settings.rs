@@ -15,6 +15,7 @@ use crate::agents::{Configured, configured};
 use crate::cli::{Common, ServeArgs};
 use crate::history::{self, ConfiguredHistory};
 use crate::hooks::{self, ConfiguredHook};
+use crate::secret_files;
 use crate::stores::{self, ConfiguredStore};
 
 /// Where a value came from.
@@ -139,6 +140,9 @@ pub(crate) struct Settings {
     /// The file that was looked for, whether it exists or not.
     #[serde(skip)]
     pub(crate) config_file: PathBuf,
+    /// A person named the file (`--config`).
+    #[serde(skip)]
+    pub(crate) config_is_named: bool,
     /// Grove's folder among the platform's configuration folders.
     #[serde(skip)]
     pub(crate) config_dir: PathBuf,
@@ -147,12 +151,33 @@ pub(crate) struct Settings {
     pub(crate) home: PathBuf,
 }
 
+/// Meaning of a configuration file that a person named and that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MissingFile {
+    /// A mistake.
+    Refused,
+    /// Empty: it is about to be written.
+    Empty,
+}
+
 impl Settings {
     /// Puts the layers together.
     pub(crate) fn load(common: &Common, serve: &ServeArgs) -> Result<Self> {
+        Self::load_with(common, serve, MissingFile::Refused)
+    }
+
+    /// The same for a command that writes the configuration file, and makes it where it is missing.
+    pub(crate) fn load_to_change(common: &Common) -> Result<Self> {
+        Self::load_with(common, &ServeArgs::default(), MissingFile::Empty)
+    }
+
+    fn load_with(common: &Common, serve: &ServeArgs, missing: MissingFile) -> Result<Self> {
         let platform = etcetera::choose_base_strategy().context("the home folder cannot be found: set HOME")?;
         let config_dir = platform.config_dir().join("grove");
         let config_file = common.config.clone().unwrap_or_else(|| config_dir.join("grove.toml"));
+        if common.config.is_some() && missing == MissingFile::Refused && !config_file.exists() {
+            bail!("the configuration file {} does not exist: create it, or leave out --config", config_file.display());
+        }
         let layers = Layers::read(config_file, environment())?;
         let home = platform.home_dir().to_path_buf();
         let limits = grove_host::Limits::default();
@@ -194,6 +219,7 @@ impl Settings {
             data_dir,
             default_directory,
             config_file: layers.file.clone(),
+            config_is_named: common.config.is_some(),
             config_dir,
             home,
         };
@@ -282,6 +308,10 @@ const KEYS: &[&str] = &[
 
 impl Layers {
     fn read(file: PathBuf, environment: BTreeMap<String, String>) -> Result<Self> {
+        if file.exists() {
+            // It says which programs are run, and may hold keys.
+            secret_files::check_named(&file)?;
+        }
         let values = match std::fs::read_to_string(&file) {
             Ok(text) => text.parse::<toml::Table>().with_context(|| format!("{} is not valid TOML", file.display()))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),

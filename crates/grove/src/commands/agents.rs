@@ -273,7 +273,7 @@ fn advise(rows: &[Row], settings: &Settings, host_runs: bool) {
 }
 
 fn add(common: &Common, args: &AgentsAddArgs) -> Result<(), Failure> {
-    let settings = Settings::load(common, &ServeArgs::default())?;
+    let settings = Settings::load_to_change(common)?;
     check_name(&args.agent)?;
     let told = Configured {
         command: Some(command(&args.command)?),

@@ -1,19 +1,26 @@
 //! `grove check`
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use grove_core::SessionUri;
 use grove_fs::{LocalFs, SessionFs};
 use grove_tree::{Index, Log, repair};
 
 use super::inspect::{find, read};
 use super::{Failure, errand, say};
-use crate::cli::{CheckArgs, Common};
+use crate::cli::{CheckArgs, Common, ServeArgs};
+use crate::damage_file::{self, Finding};
+use crate::settings::Settings;
+use crate::stores;
 
 pub(crate) fn run(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
-    let path = find(common, &args.log)?;
+    let Some(name) = &args.log else { return check_all(common, args) };
+    let path = find(common, name)?;
     let log = read(&path)?;
     let index = log.index();
+    let findings = findings(common, name, &path)?;
     let count = index.damage().len() as u64 + index.untold_damage();
     let repaired = if args.repair && count > 0 { Some(write_repaired(&path, &log)?) } else { None };
     if args.json {
@@ -23,11 +30,67 @@ pub(crate) fn run(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
             "entries": index.len(),
             "damage": index.damage(),
             "untold": index.untold_damage(),
+            "findings": findings,
             "repaired": repaired,
         }))?;
     } else {
-        say(in_words(index, repaired.as_deref()))?;
+        say(in_words(index, &findings, repaired.as_deref()))?;
     }
+    failure(&path, count + findings.len() as u64)
+}
+
+/// Compares everything in the data folder.
+fn check_all(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
+    if args.repair {
+        return Err(anyhow!("--repair needs the log or the session to repair").into());
+    }
+    let settings = Settings::load(common, &ServeArgs::default())?;
+    let data_dir = &settings.data_dir.value;
+    let stores: Vec<Arc<dyn SessionFs>> =
+        stores::folders(&settings).into_iter().map(|store| Arc::new(LocalFs::new(&store.folder)) as _).collect();
+    let findings = errand()?.block_on(grove_host::verify_all(&data_dir.join("journal"), &stores));
+    let earlier = damage_file::read(data_dir);
+    if args.json {
+        say(serde_json::json!({"folder": data_dir, "findings": findings, "foundBefore": earlier}))?;
+    } else {
+        let mut lines = findings.clone();
+        lines.extend(earlier.iter().map(earlier_words));
+        if lines.is_empty() {
+            lines.push("nothing is wrong".to_owned());
+        } else if !earlier.is_empty() {
+            lines.push(format!("remove {} once you have read it", damage_file::path(data_dir).display()));
+        }
+        say(lines.join("\n"))?;
+    }
+    failure(data_dir, (findings.len() + earlier.len()) as u64)
+}
+
+/// Compares a session's logs with its file, and lists what hosts found when they started.
+fn findings(common: &Common, name: &str, path: &Path) -> Result<Vec<String>, Failure> {
+    // A log that stands anywhere else has no session's file beside it.
+    let folder = path.parent().filter(|folder| folder.join("session.json").is_file());
+    let id = folder.and_then(|folder| folder.file_name()?.to_str());
+    let id = id.and_then(|id| SessionUri::from(format!("session:/{id}")).id());
+    let (Some(folder), Some(id)) = (folder.and_then(Path::parent), id) else { return Ok(Vec::new()) };
+    let mut findings = errand()?.block_on(grove_host::verify_session(&LocalFs::new(folder), &id));
+    if !Path::new(name).is_file() {
+        let settings = Settings::load(common, &ServeArgs::default())?;
+        let of_it = format!("session {id}:");
+        let earlier = damage_file::read(&settings.data_dir.value);
+        findings.extend(earlier.iter().filter(|finding| finding.message.starts_with(&of_it)).map(earlier_words));
+    }
+    Ok(findings)
+}
+
+fn earlier_words(finding: &Finding) -> String {
+    let at = i64::try_from(finding.at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    match at {
+        Some(at) => format!("found at {at:.0}: {}", finding.message),
+        None => format!("found before: {}", finding.message),
+    }
+}
+
+fn failure(path: &Path, count: u64) -> Result<(), Failure> {
     match count {
         0 => Ok(()),
         1 => Err(Failure::Damaged(format!("{}: one thing is wrong", path.display()))),
@@ -35,9 +98,10 @@ pub(crate) fn run(common: &Common, args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-fn in_words(index: &Index, repaired: Option<&Path>) -> String {
+fn in_words(index: &Index, findings: &[String], repaired: Option<&Path>) -> String {
     let mut lines: Vec<String> =
         index.damage().iter().map(|damage| format!("line {}: {}", damage.line, damage.message)).collect();
+    lines.extend_from_slice(findings);
     if lines.is_empty() {
         lines.push(format!("nothing is wrong: {} entries", index.len()));
     }

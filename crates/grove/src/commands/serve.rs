@@ -19,6 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{Failure, say, say_page};
 use crate::agents::backends::Backends;
 use crate::cli::{Common, ServeArgs};
+use crate::damage_file;
 use crate::data_folder::DataFolder;
 use crate::endpoint::Endpoint;
 use crate::history::{ForeignStores, keep_up};
@@ -76,11 +77,14 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let (journal, contents) = FileJournal::open(&folder.path().join("journal"))?;
     let recovered = recover(contents, &env.stores, &config.limits).await?;
     for damage in &recovered.damage {
-        tracing::warn!(%damage, "something cannot be read; the rest is there");
+        tracing::warn!("damage found: {damage}");
     }
+    damage_file::append(folder.path(), env.clock.now(), &recovered.damage);
     backends.sweep(&running_chats(recovered.state())).await;
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
+    host.set_storage_check(folder.check());
+    tokio::spawn(watch_storage(host.clone()));
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
     let history = show_history(&host, &folder, settings);
@@ -159,6 +163,26 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     }
     tokio::time::timeout(FAREWELL, backends.captured()).await.ok();
     Ok(())
+}
+
+/// How often the host looks whether what it stores on is still there.
+const STORAGE_PAUSE: Duration = Duration::from_secs(2);
+
+/// Says in the log when nothing can be stored any more, and when it can again. Requests find that out by themselves; a host
+/// that nobody uses would say nothing.
+async fn watch_storage(host: Host) {
+    let mut known = None;
+    loop {
+        tokio::time::sleep(STORAGE_PAUSE).await;
+        let looked = host.clone();
+        let Ok(problem) = tokio::task::spawn_blocking(move || looked.storage_problem()).await else { return };
+        match (&known, &problem) {
+            (None, Some(problem)) => tracing::error!("{problem}"),
+            (Some(_), None) => tracing::info!("the data folder is there again"),
+            _ => {}
+        }
+        known = problem;
+    }
 }
 
 /// What is known of sessions whose storage their clients own.

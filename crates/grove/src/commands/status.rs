@@ -25,6 +25,9 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "runningTurns": health.running_turns,
             "connections": health.connections,
             "serverSeq": health.server_seq,
+            "storageProblem": health.storage_problem,
+            "damage": health.damage,
+            "damageCount": health.damage_count,
         });
         say(status)?;
     } else {
@@ -33,6 +36,16 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
+        if let Some(problem) = &health.storage_problem {
+            say(format!("PROBLEM: {problem}"))?;
+        }
+        if health.damage_count > 0 {
+            say("damage found when the host started (`grove check` looks again):")?;
+            health.damage.iter().try_for_each(|damage| say(format!("  {damage}")))?;
+            if health.damage_count > health.damage.len() {
+                say(format!("  and {} more, see the host's log", health.damage_count - health.damage.len()))?;
+            }
+        }
         say_page(&endpoint)?;
         if let Some(remote) = &endpoint.remote {
             say(format!("other machines: {} ({})", remote.ws, remote.certificate.as_deref().unwrap_or("without TLS")))?;

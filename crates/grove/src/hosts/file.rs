@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use grove_client::{Access, HostAddress};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HostsError, KnownHost, KnownHosts, UnusableHost, check_name, seen};
 use crate::data_folder;
+use crate::secret_files::{self, SecretError};
 
 /// Of a file as it was last looked at: whether it is another one now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,14 +161,12 @@ fn lock(data_dir: &Path) -> Result<File, HostsError> {
 
 fn read_all(path: &Path) -> Result<All, HostsError> {
     let failed = |error| HostsError::File { path: path.to_owned(), what: "read", error };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(All::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let found = file.metadata().map_err(failed)?;
-    if found.permissions().mode() & 0o077 != 0 {
-        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let opened = secret_files::open(path).map_err(|error| match error {
+        SecretError::Io { error, .. } => failed(error),
+        refused => failed(std::io::Error::other(refused)),
+    })?;
+    let Some((file, was_readable)) = opened else { return Ok(All::new()) };
+    if was_readable {
         anstream::eprintln!(
             "grove: others could read {}, which holds tokens: it is private now. Whoever saw them can still use them: \
              remove `token` in the data folders of those hosts, and start them again, for new ones",
@@ -192,6 +191,8 @@ fn lock_path(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn host(name: &str, address: &str, token: Option<&str>) -> KnownHost {

@@ -43,6 +43,9 @@ async fn status_says_where_the_host_is_and_what_it_does() {
         "runningTurns": 1,
         "connections": 1,
         "serverSeq": status["serverSeq"],
+        "storageProblem": null,
+        "damage": [],
+        "damageCount": 0,
     });
     assert_eq!(status, expected);
     assert!(status["serverSeq"].as_u64().unwrap() >= client.seen);
@@ -69,7 +72,7 @@ fn stop_ends_the_host_and_returns_when_it_is_gone() {
         match json {
             true => assert_eq!(
                 serde_json::from_str::<Value>(&ran.stdout).unwrap(),
-                json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 0, "turnsGoOn": 0})
+                json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 0, "turnsGoOn": 0, "turnsWaiting": 0})
             ),
             false => assert!(ran.stdout.contains(&format!("stopped process {}", host.pid()))),
         }
@@ -91,7 +94,10 @@ async fn stop_cancels_what_runs_where_that_is_wanted() {
     let ran = host.place.run(&["stop", "--turns", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(said, json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 1, "turnsGoOn": 0, "turnsWaiting": 0}));
+    assert_eq!(
+        said,
+        json!({"stopped": true, "pid": host.pid(), "turnsCancelled": 1, "turnsGoOn": 0, "turnsWaiting": 0})
+    );
     let again = host.place.serve(&[]);
     let state = serde_json::to_value(again.snapshot(S).await).unwrap();
     assert_eq!((&state["turns"][0]["state"], &state["activeTurn"]), (&json!("cancelled"), &Value::Null), "{state}");
@@ -102,7 +108,9 @@ async fn stop_keeps_a_turn_that_waits_for_a_permission_and_says_so() {
     let host = Host::start();
     let mut client = host.client_with_session("a").await;
     client.script(S, "t", json!([{"tool": {"name": "sh", "permission": "shell"}}, {"say": "done"}])).await;
-    client.until(|client| client.session(S).active_turn.as_ref().is_some_and(|t| !t.pending_permissions.is_empty())).await;
+    client
+        .until(|client| client.session(S).active_turn.as_ref().is_some_and(|t| !t.pending_permissions.is_empty()))
+        .await;
     let ran = host.place.run(&["stop"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert!(ran.stdout.contains("1 turn waits for your answer"), "{}", ran.stdout);

@@ -29,6 +29,7 @@ mod far;
 mod files;
 mod forks;
 mod frames;
+mod guarded;
 mod handshake;
 mod history;
 mod history_wire;

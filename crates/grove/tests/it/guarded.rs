@@ -1,0 +1,172 @@
+//! The data folder: one host at a time, ours alone, and noticed when something of it is missing.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[tokio::test]
+async fn deleting_the_lock_file_lets_no_second_host_in() {
+    let host = Host::start();
+    fs::remove_file(host.place.data().join("lock")).unwrap();
+    let second = host.place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.code, Some(4), "{second:?}");
+    assert!(second.stderr.contains("is in use by another host"), "{second:?}");
+    let place = host.stop();
+    let next = place.serve(&[]);
+    assert_eq!(next.place.run(&["status"]).code, Some(0));
+}
+
+#[test]
+fn a_configuration_file_that_is_named_must_be_there() {
+    let place = Place::new();
+    for args in [&["config", "show"][..], &["serve"], &["ls"]] {
+        let ran = place.run(&[args, &["--config", "missing.toml"]].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("missing.toml does not exist"), "{ran:?}");
+    }
+    let new = place.path("new.toml");
+    let new = new.to_str().unwrap();
+    let ran = place.run(&["agents", "add", "mine", "--config", new, "--", "/bin/true"]);
+    assert_eq!(ran.code, Some(0), "a command that writes the file may make it: {ran:?}");
+    assert_eq!(place.run(&["config", "show", "--config", new]).code, Some(0));
+}
+
+#[test]
+fn a_data_folder_that_others_may_write_to_is_refused() {
+    let place = Place::new();
+    fs::create_dir(place.data()).unwrap();
+    set_mode(&place.data(), 0o777);
+    let ran = place.run(&["serve"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("chmod go-w"), "{ran:?}");
+    assert!(!place.data().join("token").exists(), "nothing is written there");
+    set_mode(&place.data(), 0o700);
+    fs::create_dir(place.data().join("session-state")).unwrap();
+    set_mode(&place.data().join("session-state"), 0o770);
+    assert!(place.run(&["serve"]).stderr.contains("session-state"));
+    set_mode(&place.data().join("session-state"), 0o700);
+    assert_eq!(place.serve(&[]).place.run(&["status"]).code, Some(0));
+}
+
+#[test]
+fn a_token_that_is_a_link_is_refused_and_one_that_others_could_read_is_told() {
+    let place = Place::new();
+    let planted = place.write("planted", "");
+    fs::create_dir(place.data()).unwrap();
+    set_mode(&place.data(), 0o700);
+    symlink(&planted, place.data().join("token")).unwrap();
+    let ran = place.run(&["serve"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("is a symbolic link"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&planted).unwrap(), "", "nothing went through it");
+    fs::remove_file(place.data().join("token")).unwrap();
+    // A planted link in the place of the file that is renamed later.
+    symlink(&planted, place.data().join("token.new")).unwrap();
+    let host = place.serve(&[]);
+    assert_eq!(fs::read_to_string(&planted).unwrap(), "", "nothing went through it");
+    let place = host.stop();
+    set_mode(&place.data().join("token"), 0o644);
+    let log = place.serve(&[]).stop_and_read_log();
+    assert!(log.contains("other users could read the token"), "{log}");
+    assert_eq!(fs::metadata(place.data().join("token")).unwrap().permissions().mode() & 0o777, 0o600);
+    set_mode(&place.data().join("token"), 0o666);
+    assert!(place.run(&["serve"]).stderr.contains("other users may write to"));
+}
+
+#[test]
+fn a_configuration_file_that_everybody_may_write_to_is_refused() {
+    let place = Place::new();
+    let config = place.write("my.toml", "idle-exit = 0");
+    set_mode(&config, 0o646);
+    let ran = place.run(&["config", "show", "--config", config.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("other users may write to"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn prompts_are_refused_when_the_data_folder_was_removed() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    client.run_script(S, "t1", json!([{"say": "x"}])).await;
+    fs::remove_dir_all(host.place.data()).unwrap();
+    let refused = client.script(S, "t2", json!([{"say": "y"}])).await;
+    let reason = client.answer_to(refused).await.rejection_reason.expect("nothing may be confirmed");
+    assert!(reason.contains("was removed or replaced while the host runs"), "{reason}");
+    // A host that is started now has nothing to do with it.
+    let other = host.place.serve_command(&[]);
+    let other = host.place.start(other);
+    assert_ne!(other.pid(), host.pid());
+    let still = client.script(S, "t3", json!([{"say": "y"}])).await;
+    assert!(client.answer_to(still).await.rejection_reason.is_some());
+}
+
+#[tokio::test]
+async fn status_and_log_say_that_the_journal_is_gone() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    let (journal, away) = (host.place.data().join("journal"), host.place.path("away"));
+    fs::rename(&journal, &away).unwrap();
+    let status = host.place.run(&["status"]);
+    assert!(status.stdout.contains("PROBLEM") && status.stdout.contains("was removed or replaced"), "{status:?}");
+    let status: Value = serde_json::from_str(&host.place.run(&["status", "--json"]).stdout).unwrap();
+    assert!(status["storageProblem"].is_string(), "{status}");
+    let refused = client.script(S, "t1", json!([{"say": "y"}])).await;
+    assert!(client.answer_to(refused).await.rejection_reason.is_some());
+    fs::rename(&away, &journal).unwrap();
+    client.run_script(S, "t2", json!([{"say": "back"}])).await;
+    let status: Value = serde_json::from_str(&host.place.run(&["status", "--json"]).stdout).unwrap();
+    assert_eq!(status["storageProblem"], Value::Null);
+    assert!(host.stop_and_read_log().contains("was removed or replaced"));
+}
+
+#[tokio::test]
+async fn check_and_status_tell_what_was_restored_and_what_is_lost() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    for turn in ["t1", "t2"] {
+        client.run_script(S, turn, json!([{"say": turn}])).await;
+    }
+    let place = host.stop();
+    assert_eq!(place.run(&["check"]).code, Some(0));
+    let log = place.data().join("session-state/s/events.jsonl");
+    // A bit that costs a turn: the type of its end is not known any more.
+    let whole = fs::read(&log).unwrap();
+    let text = String::from_utf8(whole.clone()).unwrap();
+    fs::write(&log, text.replacen("grove.turnEnd", "grove.turnEne", 1)).unwrap();
+    for args in [&["check", "s"][..], &["check"]] {
+        let ran = place.run(args);
+        assert_eq!(ran.code, Some(5), "{ran:?}");
+        assert!(ran.stdout.contains("it had 2 turns and has 1 turn"), "{ran:?}");
+    }
+    // The log is gone, and the journal still has it.
+    fs::remove_file(&log).unwrap();
+    assert!(place.run(&["check"]).stdout.contains("is missing, with 2 turns"));
+    let host = place.serve(&[]);
+    let status = host.place.run(&["status"]).stdout;
+    assert!(status.contains("2 turns are restored from the journal, none is lost"), "{status}");
+    assert_eq!(host.snapshot(S).await.turns.len(), 2);
+    let log_of_host = host.stop_and_read_log();
+    assert!(log_of_host.contains("2 turns are restored"), "{log_of_host}");
+    // Log and journal are gone.
+    fs::remove_file(&log).unwrap();
+    fs::remove_dir_all(place.data().join("journal")).unwrap();
+    let host = place.serve(&[]);
+    let status: Value = serde_json::from_str(&host.place.run(&["status", "--json"]).stdout).unwrap();
+    let damage = status["damage"].to_string();
+    assert!(damage.contains("2 turns are lost") && damage.contains("newest segment"), "{damage}");
+    let place = host.stop();
+    let ran = place.run(&["check", "--json"]);
+    assert_eq!(ran.code, Some(5));
+    let checked: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(checked["foundBefore"].to_string().contains("2 turns are lost"), "it is still known: {checked}");
+    fs::remove_file(place.data().join("damage.jsonl")).unwrap();
+    assert_eq!(place.run(&["check"]).code, Some(0));
+}
