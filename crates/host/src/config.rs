@@ -118,6 +118,10 @@ pub struct Limits {
     /// Connections of each listener that have not shown the token yet; the next one takes the place of the one that has
     /// waited longest.
     pub strangers: usize,
+    /// Bytes read from a Copilot SDK's connection before it has sent the secret; with more, it is closed.
+    pub unauthenticated_bytes: usize,
+    /// How long a Copilot SDK's connection may take to send the secret; then it is closed.
+    pub unauthenticated_time: Duration,
     /// Subscriptions of one connection; the next one is refused.
     pub subscriptions: usize,
     /// Clients remembered after they went away; the one longest gone is forgotten.
@@ -169,6 +173,8 @@ impl Default for Limits {
             open_answers: 64,
             connections: 4_096,
             strangers: 128,
+            unauthenticated_bytes: 64 << 10,
+            unauthenticated_time: Duration::from_secs(5),
             subscriptions: 1_024,
             known_clients: 10_000,
             inline_bytes: 64 << 10,

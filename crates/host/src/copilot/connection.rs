@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use grove_wire::copilot::error;
 use grove_wire::copilot::framing::{self, Decoder};
 use grove_wire::jsonrpc::{self, Calls, ErrorObject, Frame, Id, Message};
 use serde_json::value::RawValue;
@@ -16,6 +17,7 @@ use tokio::sync::mpsc;
 
 use super::endpoint::Endpoint;
 use super::peer::Peer;
+use crate::config::Limits;
 use crate::connection::{Close, Outgoing, Queue};
 use crate::env::Stream;
 use crate::sequencer::ConnectionId;
@@ -62,23 +64,24 @@ pub(super) struct Wanted {
 }
 
 impl Endpoint {
-    /// Serves one connection until either side ends it.
-    pub async fn serve(&self, stream: impl Stream + 'static) {
-        self.serve_all(stream, None).await;
+    /// Serves one connection whose transport has authenticated the client, as pipes between two programs do, until either
+    /// side ends it.
+    pub async fn serve_pipes(&self, stream: impl Stream + 'static) {
+        self.serve(stream, None).await;
     }
 
-    /// The same for somebody who may be told to go as long as they were not let in.
+    /// Serves one connection of a client that has to send the endpoint's secret first. Until then it may be closed at any
+    /// time, and is after [`Limits::unauthenticated_time`](crate::Limits::unauthenticated_time).
     pub(crate) async fn serve_guest(&self, stream: impl Stream + 'static, guest: Guest, shown_out: ShownOut) {
-        self.serve_all(stream, Some((guest, shown_out))).await;
+        self.serve(stream, Some((guest, shown_out))).await;
     }
 
-    async fn serve_all(&self, stream: impl Stream + 'static, guest: Option<(Guest, ShownOut)>) {
+    async fn serve(&self, stream: impl Stream + 'static, guest: Option<(Guest, ShownOut)>) {
         let (guest, mut shown_out) = guest.unzip();
         let limits = &self.host().0.config.limits;
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits));
         let calls = Arc::new(Calls::new(CALLS));
-        let decoder = Decoder::new(limits.message_bytes);
         let peer = Peer::new(self.clone(), id, queue.clone(), calls.clone(), guest);
         let (inbox, messages) = mpsc::channel(WAITING);
         let (reading, writing) = tokio::io::split(stream);
@@ -87,7 +90,7 @@ impl Endpoint {
         let talking = async {
             tokio::join!(
                 handle_all(messages, &queue, &peer),
-                read_all(reading, decoder, inbox, &queue, &calls),
+                read_all(reading, limits, inbox, &queue, &calls, &peer),
                 write_all(writing, &queue, clock.as_ref()),
             )
         };
@@ -97,9 +100,19 @@ impl Endpoint {
                 None => std::future::pending().await,
             }
         };
+        let too_late = async {
+            clock.sleep(limits.unauthenticated_time).await;
+            if peer.is_in() {
+                std::future::pending().await
+            }
+        };
         tokio::select! {
             _ = talking => {}
             () = must_go => queue.close(Close::Gone),
+            () = too_late => {
+                tracing::debug!("a client of the SDK's wire did not authenticate in time");
+                queue.close(Close::Gone);
+            }
         }
         self.host().0.lines.ended(id);
         calls.close();
@@ -127,13 +140,16 @@ async fn handle_all(mut messages: mpsc::Receiver<Wanted>, queue: &Arc<Queue>, pe
 /// Reads what a client says, until its end.
 async fn read_all(
     mut stream: impl AsyncRead + Unpin,
-    mut decoder: Decoder,
+    limits: &Limits,
     inbox: mpsc::Sender<Wanted>,
     queue: &Queue,
     calls: &Calls,
+    peer: &Peer,
 ) {
     let mut closed = pin!(queue.closed());
     let mut buffer = vec![0; READ];
+    let mut decoder = Decoder::new(limits.unauthenticated_bytes);
+    let mut unauthenticated_bytes = 0;
     loop {
         let read = tokio::select! {
             biased;
@@ -145,29 +161,47 @@ async fn read_all(
             return;
         }
         decoder.push(&buffer[..length]);
+        unauthenticated_bytes = if peer.is_in() { 0 } else { unauthenticated_bytes + length };
         loop {
+            let is_in = peer.is_in();
+            decoder.set_max_body(if is_in { limits.message_bytes } else { limits.unauthenticated_bytes });
             match decoder.next_frame() {
                 Ok(Some(text)) => {
-                    if let Err(reason) = received(&text, &inbox, queue, calls) {
+                    if let Err(reason) = received(&text, &inbox, queue, calls, peer).await {
                         return queue.close(reason);
                     }
+                }
+                Ok(None) if !is_in && unauthenticated_bytes > limits.unauthenticated_bytes => {
+                    return end(queue, error::authentication_required());
                 }
                 Ok(None) => break,
                 Err(error) => {
                     // Behind a frame that cannot be told from the next one nothing can be understood.
                     tracing::warn!(%error, "a client of the SDK's wire is not understood");
-                    let error = ErrorObject::new(jsonrpc::code::PARSE, error.to_string());
-                    queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
-                    queue.push(Outgoing::Last(Close::TooBig));
-                    return;
+                    return end(queue, ErrorObject::new(jsonrpc::code::PARSE, error.to_string()));
                 }
             }
         }
     }
 }
 
+/// Says why the connection is closed, behind what waits to be written.
+fn end(queue: &Queue, error: ErrorObject) {
+    queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+    queue.push(Outgoing::Last(Close::TooBig));
+}
+
 /// Takes one frame. Gives the reason to close, where it is one.
-fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Calls) -> Result<(), Close> {
+///
+/// Before a client is authenticated, its messages are handled here, one by one: none of them needs an answer of the client,
+/// and what follows `connect` is read with the bounds of a client that is authenticated.
+async fn received(
+    text: &str,
+    inbox: &mpsc::Sender<Wanted>,
+    queue: &Queue,
+    calls: &Calls,
+    peer: &Peer,
+) -> Result<(), Close> {
     let frame = match jsonrpc::parse(text) {
         Ok(frame) => frame,
         Err(error) => {
@@ -199,6 +233,10 @@ fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Cal
                 continue;
             }
         };
+        if !peer.is_in() {
+            peer.handle(wanted).await;
+            continue;
+        }
         match inbox.try_send(wanted) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(Close::Behind),

@@ -32,7 +32,7 @@ struct Inner {
     calls: Arc<Calls>,
     /// Who this is to the sessions that it takes part in.
     client: ClientId,
-    /// Who it is to the listener, where there is one.
+    /// The listener's record of a client that has to authenticate; none for pipes.
     guest: Option<Guest>,
     state: Mutex<State>,
 }
@@ -76,16 +76,22 @@ impl Peer {
         calls: Arc<Calls>,
         guest: Option<Guest>,
     ) -> Self {
+        let is_in = guest.is_none();
         let mut bytes = [0; 8];
         // Without randomness the connection's own number must do.
         endpoint.host().0.env.random.fill(&mut bytes).ok();
         let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
-        let state = Mutex::new(State { is_in: !endpoint.is_locked(), open: HashMap::new() });
+        let state = Mutex::new(State { is_in, open: HashMap::new() });
         let peer = Self(Arc::new(Inner { endpoint, id, queue, calls, client, guest, state }));
-        if !peer.endpoint().is_locked() {
+        if is_in {
             peer.let_in();
         }
         peer
+    }
+
+    /// Whether the client was authenticated.
+    pub(super) fn is_in(&self) -> bool {
+        self.state().is_in
     }
 
     pub(super) fn endpoint(&self) -> &Endpoint {
@@ -164,8 +170,7 @@ impl Peer {
         let peer = self.clone();
         let doing: BoxFuture<'static, Answered> = match Method::named(&method) {
             None => {
-                let error =
-                    if self.state().is_in { error::unhandled(&method) } else { error::authentication_required() };
+                let error = if self.is_in() { error::unhandled(&method) } else { error::authentication_required() };
                 Box::pin(async move { Err(Refused::Error(error)) })
             }
             Some(known) => Box::pin(async move { peer.request(known, params.as_deref()).await }),
@@ -194,7 +199,7 @@ impl Peer {
         if method == Method::Connect {
             return self.connect(read(method, params)?);
         }
-        if !self.state().is_in {
+        if !self.is_in() {
             return Err(Refused::Error(error::authentication_required()));
         }
         match method {

@@ -159,7 +159,11 @@ pub(crate) struct Guest {
 
 #[derive(Debug)]
 enum Standing {
-    AtTheDoor { _stranger: Stranger },
+    AtTheDoor {
+        _stranger: Stranger,
+        /// A place that the connection has already, whoever speaks on it.
+        place: Option<Place>,
+    },
     Inside(Place),
 }
 
@@ -167,7 +171,14 @@ impl Guest {
     /// Somebody who has to show a token first.
     pub(super) fn stranger(places: Places, doorstep: &Doorstep) -> (Self, ShownOut) {
         let (stranger, shown_out) = doorstep.enter();
-        let standing = Standing::AtTheDoor { _stranger: stranger };
+        let standing = Standing::AtTheDoor { _stranger: stranger, place: None };
+        (Self { places, standing: Arc::new(Mutex::new(standing)) }, shown_out)
+    }
+
+    /// Somebody whose bytes a program carries that has a place itself.
+    pub(super) fn carried(places: Places, place: Place, doorstep: &Doorstep) -> (Self, ShownOut) {
+        let (stranger, shown_out) = doorstep.enter();
+        let standing = Standing::AtTheDoor { _stranger: stranger, place: Some(place) };
         (Self { places, standing: Arc::new(Mutex::new(standing)) }, shown_out)
     }
 
@@ -181,10 +192,11 @@ impl Guest {
     /// to whoever keeps it.
     pub(crate) fn let_in(&self) -> Result<Place, Full> {
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Standing::Inside(place) = &*standing {
-            return Ok(place.clone());
-        }
-        let place = self.places.take()?;
+        let place = match &*standing {
+            Standing::Inside(place) => return Ok(place.clone()),
+            Standing::AtTheDoor { place: Some(place), .. } => place.clone(),
+            Standing::AtTheDoor { place: None, .. } => self.places.take()?,
+        };
         *standing = Standing::Inside(place.clone());
         Ok(place)
     }

@@ -61,6 +61,7 @@ struct Server {
     proofs: Arc<ProofRate>,
     visits: Arc<Visits>,
     programs: Arc<sdk::Programs>,
+    places: Places,
 }
 
 /// A host that is served.
@@ -93,6 +94,7 @@ impl Serving {
             proofs: Arc::new(ProofRate::new(self.host.0.env.clock.now())),
             visits: self.visits.clone(),
             programs: self.programs.clone(),
+            places: self.places.clone(),
         };
         let (router, places, doorstep) = (router(server), self.places.clone(), self.doorstep());
         let env = self.host.0.env.clone();
