@@ -352,7 +352,13 @@ impl RpcFs {
                 self.explained(made).await?;
                 self.act(method, &params, path).await?;
             }
-            done => self.explained(done).await?,
+            done => {
+                if let Err(FsError::TimedOut { .. } | FsError::Disconnected { .. }) = &done {
+                    // It may have been written all the same, and is removed with the next change.
+                    self.remote().unsettled.add_temporary(&key, beside.clone());
+                }
+                self.explained(done).await?;
+            }
         }
         let renamed = self.act(Method::Rename, &self.rename_params(&beside, &location), path).await;
         if let Err(error) = renamed {

@@ -58,7 +58,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(30),
-            call: Duration::from_secs(30),
+            call: Duration::from_secs(15),
             late: Duration::from_secs(10 * 60),
             in_flight: 32,
             file: 64 * 1024 * 1024,

@@ -24,7 +24,7 @@ pub use paste::{PASTE, PASTE_LIMIT, Pasted, StoredPaste};
 pub use plan_history::{PlanLook, PlanThen, PlanWatch};
 pub use todos::{Todo, TodoStatus, Todos};
 
-use crate::{Backend, FsError, Removal, SessionFs};
+use crate::{FsError, Removal, SessionFs};
 
 pub(crate) const MANIFEST: &str = "workspace.yaml";
 pub(crate) const PLAN: &str = "plan.md";
@@ -77,11 +77,9 @@ impl<'a> Workspace<'a> {
     /// Makes what every workspace has: its manifest, its folders and an index without checkpoints. What is there
     /// already stays as it is.
     pub async fn create(&self, manifest: &Manifest) -> Result<(), WorkspaceError> {
-        // At a provider each of them would be a call. There a folder is made with the first file in it.
-        if self.store.backend() != Backend::Rpc {
-            for folder in [CHECKPOINTS, Shelf::Files.folder(), Shelf::Research.folder()] {
-                self.store.mkdir(&self.path(folder)).await?;
-            }
+        // The folder of the checkpoints comes with their index: at a provider each folder is a call.
+        for folder in [Shelf::Files.folder(), Shelf::Research.folder()] {
+            self.store.mkdir(&self.path(folder)).await?;
         }
         if !self.store.exists(&self.path(INDEX)).await? {
             self.write(INDEX, Index::default().to_string().as_bytes()).await?;

@@ -107,7 +107,7 @@ async fn serve(carrier: &Carrier, listener: &mut QuickListener) -> Result<()> {
     }
 }
 
-/// Where the bytes of a connection come from.
+/// The origin of the bytes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transport {
     /// The pipes of the program that started this one, or nobody: nothing has to be sent first.

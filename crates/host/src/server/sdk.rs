@@ -13,7 +13,7 @@ use grove_core::StoreName;
 use hyper_util::rt::TokioIo;
 
 use super::guests::{Doorstep, Proof};
-use super::{Guest, Server, Serving, accepted, arrived};
+use super::{Guest, Server, Serving, TokenId, accepted, arrived};
 use crate::copilot::{Endpoint, EndpointConfig};
 use crate::env::Listener;
 
@@ -112,7 +112,7 @@ pub(super) async fn carry(
         let help = format!("clients of a port must send a secret, which the program says in {SECRET}\n");
         return (StatusCode::BAD_REQUEST, help).into_response();
     }
-    let place = match guest.let_in() {
+    let place = match guest.let_in(TokenId::Host) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };

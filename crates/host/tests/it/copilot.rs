@@ -159,10 +159,11 @@ async fn a_program_that_carries_a_port_must_name_its_secret() {
     let host = Served::start(Limits::default(), None).await;
     assert_eq!(host.carried("p1", &[]).await.0, 400);
     assert_eq!(host.carried("p1", &[(sdk::SECRET, "")]).await.0, 400);
-    // Pipes are between two programs: whoever holds them was let in by whoever made them.
+    // Pipes connect two programs: the one that started the other authenticates it.
     let (status, mut pipes) = host.carried("p2", &[(sdk::TRANSPORT, sdk::PIPES)]).await;
     assert_eq!(status, 101);
     assert!(pipes.call(1, "session.list", json!({})).await["result"].is_object());
+    assert!(pipes.call(2, "connect", json!({})).await["result"].is_object(), "as the SDK does");
     let (status, mut port) = host.carried("p3", &[(sdk::SECRET, SECRET)]).await;
     assert_eq!(status, 101);
     assert_eq!(port.call(1, "session.list", json!({})).await["error"]["code"], -32001);

@@ -880,7 +880,7 @@ async fn a_session_goes_on_after_an_append_that_is_never_answered() {
         client.until(|client| unsaved(client).is_some()).await;
         client.turn_end(&chat, "t1").await;
         // The call's own time, and a retry.
-        assert!(start.elapsed() < Duration::from_secs(35), "{failure:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(20), "{failure:?}: {:?}", start.elapsed());
         client.run_script(&chat, "t2", json!([{"say": "after"}])).await;
         let log = lender.log("s").await;
         assert_eq!(count(&log, "grove.turnEnd"), 3, "{failure:?}: nothing lost, nothing doubled: {log}");
@@ -901,7 +901,7 @@ async fn the_first_turn_of_a_session_costs_few_calls_of_its_provider() {
     let asked: Vec<_> =
         lender.asked().iter().map(|asked| format!("{} {}", asked.method, asked.params["path"])).collect();
     // It was 38 with the creation before, and 12 for each turn behind it.
-    assert!(first <= 24, "{first} with the creation: {:#?}", &asked[..first]);
+    assert!(first <= 28, "{first} with the creation: {:#?}", &asked[..first]);
     assert!(asked.len() - first <= 10, "the second: {:#?}", &asked[first..]);
     assert!(created < first);
 }
