@@ -95,6 +95,8 @@ impl Default for StoreName {
 impl SessionUri {
     /// The longest id a session may have: it is a folder's name as well.
     pub const MAX_ID_BYTES: usize = 128;
+    /// The longest scheme: every list carries the URI.
+    pub const MAX_SCHEME_BYTES: usize = 64;
 
     /// The scheme of the URI, which names the provider where nothing else does.
     pub fn scheme(&self) -> Option<&str> {
@@ -105,7 +107,8 @@ impl SessionUri {
     /// letters, digits, `.`, `_` and `-`, not beginning with a dot.
     pub fn id(&self) -> Option<SessionId> {
         let (scheme, id) = self.as_str().split_once(":/")?;
-        let scheme_ok = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        let scheme_ok = scheme.len() <= Self::MAX_SCHEME_BYTES
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
         let id_ok = !id.is_empty()
             && id.len() <= Self::MAX_ID_BYTES
@@ -127,6 +130,8 @@ mod tests {
     #[test]
     fn a_session_id_is_fit_to_name_a_folder() {
         let id = |uri: &str| SessionUri::from(uri).id().map(|id| id.to_string());
+        assert_eq!(id(&format!("{}:/s", "a".repeat(64))), Some("s".into()));
+        assert_eq!(id(&format!("{}:/s", "a".repeat(65))), None);
         assert_eq!(id("copilot:/0199-a_b.c"), Some("0199-a_b.c".into()));
         for bad in
             ["copilot:/", "copilot:/..", "copilot:/.x", "copilot:/a/b", "copilot:/a b", ":/a", "a", "1x:/a", "c:/é"]

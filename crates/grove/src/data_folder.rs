@@ -79,25 +79,7 @@ impl DataFolder {
 
     /// The token that was kept, or a new one.
     pub(crate) fn token(&self, random: &dyn Random) -> Result<Token> {
-        let path = self.path.join("token");
-        match secret_files::read(&path)? {
-            Some(secret) => {
-                if secret.was_readable {
-                    tracing::warn!(
-                        file = %path.display(),
-                        "other users could read the token: it is private now; remove the file and start the host again for \
-                         a new one"
-                    );
-                }
-                Token::parse(&secret.text)
-                    .with_context(|| format!("{} holds no token: remove it to get a new one", path.display()))
-            }
-            None => {
-                let token = Token::generate(random).context("no randomness for a token")?;
-                write_private(&path, token.reveal())?;
-                Ok(token)
-            }
-        }
+        read_or_create_token(&self.path.join("token"), random)
     }
 
     /// Says where this host can be reached.
@@ -157,6 +139,40 @@ pub(crate) fn start_lock(data_dir: &Path) -> Result<File> {
 /// Where a host in the background writes its log.
 pub(crate) fn log_path(data_dir: &Path) -> PathBuf {
     data_dir.join("host.log")
+}
+
+/// The file with the connection token of Copilot SDK clients that no `COPILOT_CONNECTION_TOKEN` sets.
+pub(crate) fn copilot_token_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("copilot-token")
+}
+
+/// The connection token of Copilot SDK clients, created by the first program that needs one.
+pub(crate) fn copilot_token(data_dir: &Path, random: &dyn Random) -> Result<Token> {
+    // Two programs that start at once must end up with one token.
+    let lock = start_lock(data_dir)?;
+    lock.lock().with_context(|| format!("{} cannot be locked", data_dir.join("start.lock").display()))?;
+    read_or_create_token(&copilot_token_path(data_dir), random)
+}
+
+/// The token that a file holds, or a new one where there is no such file.
+fn read_or_create_token(path: &Path, random: &dyn Random) -> Result<Token> {
+    match secret_files::read(path)? {
+        Some(secret) => {
+            if secret.was_readable {
+                tracing::warn!(
+                    file = %path.display(),
+                    "other users could read the token: it is private now; remove the file and start the host again for a new one"
+                );
+            }
+            Token::parse(&secret.text)
+                .with_context(|| format!("{} holds no token: remove it to get a new one", path.display()))
+        }
+        None => {
+            let token = Token::generate(random).context("no randomness for a token")?;
+            write_private(path, token.reveal())?;
+            Ok(token)
+        }
+    }
 }
 
 /// The stores that a data folder has had, as they were written.

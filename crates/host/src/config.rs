@@ -113,11 +113,28 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Answers queued for a connection; with more, its next requests wait.
     pub open_answers: usize,
+    /// Bytes of a connection's answers that are under way; with more, its next requests wait. One answer may be larger.
+    pub answer_bytes: usize,
+    /// How long a client may read nothing of what is written to it; then its connection is closed (4008).
+    pub write_silence: Duration,
     /// Connections at a time that were let in; the next one is turned away.
     pub connections: usize,
+    /// How many of them one token may have; its next one is turned away.
+    pub token_connections: usize,
+    /// Connections at a time that come through the owner's socket beside those: nobody else can take their places.
+    pub owner_connections: usize,
     /// Connections of each listener that have not shown the token yet; the next one takes the place of the one that has
     /// waited longest.
     pub strangers: usize,
+    /// Bytes read from a Copilot SDK's connection before it has sent the secret; with more, it is closed.
+    pub unauthenticated_bytes: usize,
+    /// How long a Copilot SDK's connection may take to send the secret; then it is closed.
+    pub unauthenticated_time: Duration,
+    /// How long a client that stores sessions may take to answer a call; then the call has failed, and is tried again.
+    pub storage_call: Duration,
+    /// How long an append that such a client did not answer may still arrive; until then its file is read back before each
+    /// change.
+    pub storage_late: Duration,
     /// Subscriptions of one connection; the next one is refused.
     pub subscriptions: usize,
     /// Clients remembered after they went away; the one longest gone is forgotten.
@@ -167,8 +184,16 @@ impl Default for Limits {
             queue_bytes: 16 << 20,
             message_bytes: MESSAGE_BYTES,
             open_answers: 64,
+            answer_bytes: 64 << 20,
+            write_silence: Duration::from_secs(30),
             connections: 4_096,
+            token_connections: 3_072,
+            owner_connections: 64,
             strangers: 128,
+            unauthenticated_bytes: 64 << 10,
+            unauthenticated_time: Duration::from_secs(5),
+            storage_call: Duration::from_secs(15),
+            storage_late: Duration::from_secs(10 * 60),
             subscriptions: 1_024,
             known_clients: 10_000,
             inline_bytes: 64 << 10,

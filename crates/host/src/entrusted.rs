@@ -13,6 +13,7 @@ use grove_fs::workspace::database::DatabaseError;
 use grove_fs::{FsError, ProviderStore, Removal, SessionFs};
 use grove_tree::turns::Limit;
 use grove_tree::{LogError, store as logs};
+use grove_work::MAX_PATH_BYTES;
 
 use crate::branch::AskError;
 use crate::host::{CreateError, Host, NoId};
@@ -121,7 +122,9 @@ impl Host {
         }
         let line = Arc::new(Switchboard::default());
         line.connect(calls);
-        let remote = Remote::new(line.clone(), Limits::default());
+        let limits = &self.0.config.limits;
+        let limits = Limits { call: limits.storage_call, late: limits.storage_late, ..Limits::default() };
+        let remote = Remote::new(line.clone(), limits);
         let fs = Arc::new(ProviderStore::new(Arc::new(remote), config)?);
         Ok(self.stores().entrust(store, Entrusted { fs, line })?)
     }
@@ -370,7 +373,12 @@ impl Host {
             uri: SessionUri::from(format!("{provider}:/{id}")),
             provider,
             model: None,
-            working_directories: index.header().and_then(|header| header.cwd()).into_iter().collect(),
+            working_directories: index
+                .header()
+                .and_then(|header| header.cwd())
+                .filter(|cwd| cwd.len() <= MAX_PATH_BYTES)
+                .into_iter()
+                .collect(),
             config: None,
             store: store.clone(),
         };

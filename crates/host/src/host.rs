@@ -117,6 +117,9 @@ pub const STORE_SETTING: &str = "grove.store";
 #[error("the system has no randomness to name it by: {0}")]
 pub struct NoId(String);
 
+/// How many working directories a session may have: its row in every list carries them.
+pub(crate) const MAX_DIRECTORIES: usize = 64;
+
 /// Why a session was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
@@ -128,6 +131,8 @@ pub enum CreateError {
     Exists(SessionUri),
     #[error("agent {provider} has no model {model}")]
     UnknownModel { provider: ProviderId, model: ModelId },
+    #[error("a session may have {0} working directories: name fewer")]
+    TooManyDirectories(usize),
     #[error("the working directory cannot be used: {0}")]
     WorkingDirectory(#[from] FileError),
     #[error(transparent)]
@@ -366,6 +371,9 @@ impl Host {
             && !agent.info().has_model(model)
         {
             return Err(CreateError::UnknownModel { provider, model: model.clone() });
+        }
+        if wanted.working_directories.len() > MAX_DIRECTORIES {
+            return Err(CreateError::TooManyDirectories(MAX_DIRECTORIES));
         }
         for folder in &wanted.working_directories {
             local_path(folder)?;

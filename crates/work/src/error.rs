@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub enum FileError {
     #[error("{0} is no file URI and no absolute path")]
     NotAFileUri(String),
+    #[error("{beginning}… is longer than a path may be, which is {limit} bytes")]
+    LongPath { beginning: String, limit: usize },
     #[error("{} cannot be opened: there is nothing of that name", .path.display())]
     NotFound { path: PathBuf },
     /// Outside the roots or in a private folder. It says nothing of whether there is anything.

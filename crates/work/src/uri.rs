@@ -6,6 +6,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 
 use crate::FileError;
 
+/// The longest path that is taken: the system opens none that is longer, and lists carry paths.
+pub const MAX_PATH_BYTES: usize = 4_096;
+
 /// The path behind an absolute path or a `file:` URI of this machine.
 pub fn local_path(uri: &str) -> Result<PathBuf, FileError> {
     let refused = || FileError::NotAFileUri(uri.chars().take(200).collect());
@@ -22,6 +25,9 @@ pub fn local_path(uri: &str) -> Result<PathBuf, FileError> {
     // A path with a zero byte is no path; the system would say so less clearly.
     if !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err(refused());
+    }
+    if path.as_os_str().len() > MAX_PATH_BYTES {
+        return Err(FileError::LongPath { beginning: uri.chars().take(200).collect(), limit: MAX_PATH_BYTES });
     }
     Ok(path)
 }

@@ -2,8 +2,8 @@
 
 use super::stream::{Growing, PIECE};
 use super::{CopyError, Copying};
-use crate::FsError;
 use crate::workspace::inside;
+use crate::{Backend, FsError};
 
 /// Of a longer line the hook sees this much of the beginning.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -84,6 +84,8 @@ pub(super) async fn copy(copying: &Copying<'_>, log: &str, end: u64, hook: &mut 
     let mut copy = LogCopy { log, hook, growing, number: 0, current: Current::Collected(Vec::new()) };
     // What is appended while we read is not ours: the copy would never end.
     let end = match copying.from.store.stat(&source).await {
+        // A provider's sizes need not be bytes. Its file ends where nothing more can be read.
+        Ok(_) if copying.from.store.backend() == Backend::Rpc => end,
         Ok(stat) => end.min(stat.size),
         Err(FsError::NotFound { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),

@@ -2,7 +2,7 @@
 
 use super::{CopyError, Place, note};
 use crate::spill::whole_characters;
-use crate::{FsError, Removal, SessionFs};
+use crate::{Backend, FsError, Removal, SessionFs};
 
 /// How much of a file is in memory at once.
 pub(super) const PIECE: usize = 1024 * 1024;
@@ -43,7 +43,9 @@ pub(super) async fn copy(from: &dyn SessionFs, source: &str, to: &Place<'_>, tar
         };
         // Pieces of two versions would be a file that never was.
         let after = from.stat(source).await;
-        if !lost && after.is_ok_and(|after| (after.size, after.modified) == (offset, before.modified)) {
+        // A provider's sizes need not be bytes.
+        let read = if from.backend() == Backend::Rpc { before.size } else { offset };
+        if !lost && after.is_ok_and(|after| (after.size, after.modified) == (read, before.modified)) {
             return growing.finish().await;
         }
     }

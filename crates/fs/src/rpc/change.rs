@@ -1,19 +1,28 @@
 //! What changes something at the provider.
 //!
-//! Each change runs in a task of its own, which holds the file's lock until the provider has answered. So a caller that
-//! is told that it took too long, or that was dropped, leaves no call behind that the next one could overtake.
+//! Each change runs in a task of its own, which holds the file's lock until the provider has answered, or the call's time is
+//! over. So a caller that is told that it took too long, or that was dropped, leaves no call behind that the next one could
+//! overtake. What a provider did not answer in time is watched: see [`unsettled`](super::unsettled).
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::remote::{CallError, Sent, answered};
+use super::unsettled::Found;
 use super::wire::{
     FILE_MODE, FOLDER_MODE, Method, MkdirParams, ReaddirWithTypesResult, RenameParams, RmParams, WriteParams,
 };
 use super::{RpcFs, failed, wire};
 use crate::path::file_parts;
-use crate::{FsError, Held, Kind, Removal, Result, SessionFs};
+use crate::{FsError, Held, Kind, Removal, Result, SessionFs, Stat};
+
+/// How long until a provider that did not answer is asked again about a late append.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl RpcFs {
     /// Makes a file hold these bytes.
@@ -29,9 +38,9 @@ impl RpcFs {
         let (fs, at) = (self.clone(), path.to_owned());
         self.change(path, async move {
             let bytes = match String::from_utf8(bytes) {
+                Ok(content) if fs.is_guarded(&at)? => return fs.append_guarded(&at, location, content).await,
                 Ok(content) => {
-                    let params = fs.write_params(&location, content);
-                    let done = fs.act(Method::AppendFile, &params, &at).await;
+                    let done = fs.send_append(&at, location, content).await;
                     return fs.explained(done).await;
                 }
                 Err(error) => error.into_bytes(),
@@ -40,10 +49,7 @@ impl RpcFs {
                 return Err(FsError::NotText { path: at });
             }
             // The wire cannot append bytes.
-            let mut whole = match fs.fetch(&at).await {
-                Err(FsError::NotFound { .. }) => Vec::new(),
-                read => read?,
-            };
+            let mut whole = fs.fetch_or_empty(&at).await?;
             whole.extend_from_slice(&bytes);
             fs.put(&at, whole).await
         })
@@ -55,7 +61,7 @@ impl RpcFs {
         self.file_location(path)?;
         let (fs, at) = (self.clone(), path.to_owned());
         self.change(path, async move {
-            let mut whole = fs.fetch(&at).await?;
+            let mut whole = fs.fetch_counting(&at).await?;
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             if whole.len() <= length {
                 return Ok(());
@@ -110,10 +116,138 @@ impl RpcFs {
             let params = RmParams { session_id, path: location, recursive: Some(recursive), force: Some(false) };
             match fs.act(Method::Rm, &params, &at).await {
                 Err(error) => Err(fs.why_not_there(error).await),
-                done => done,
+                Ok(()) => {
+                    fs.remote().unsettled.forget(&fs.key_of(&fs.location(&at)?));
+                    Ok(())
+                }
             }
         })
         .await
+    }
+
+    fn is_guarded(&self, path: &str) -> Result<bool> {
+        Ok(self.remote().unsettled.is_guarded(&self.lock_key(path)?))
+    }
+
+    /// The bytes of a file that count, by somebody who holds its lock.
+    pub(super) async fn fetch_counting(&self, path: &str) -> Result<Vec<u8>> {
+        let mut content = self.fetch(path).await?;
+        let found = self.remote().unsettled.read(&self.lock_key(path)?, &content);
+        if let Found::Late { counts, .. } = found {
+            content.truncate(counts);
+        }
+        Ok(content)
+    }
+
+    async fn fetch_or_empty(&self, path: &str) -> Result<Vec<u8>> {
+        match self.fetch(path).await {
+            Err(FsError::NotFound { .. }) => Ok(Vec::new()),
+            read => read,
+        }
+    }
+
+    /// Appends to a file, and watches what becomes of the append where the provider does not answer.
+    async fn send_append(&self, path: &str, location: String, content: String) -> Result<()> {
+        let bytes = content.clone().into_bytes();
+        let params = self.write_params(&location, content);
+        let mut sent = self.remote().send(Method::AppendFile, &params, path)?;
+        let limit = self.remote().limits.call;
+        match tokio::time::timeout(limit, &mut sent).await {
+            Ok(Err(CallError::Disconnected)) => {
+                self.watch(path, bytes, Box::pin(std::future::pending()))?;
+                Err(FsError::Disconnected { path: path.to_owned() })
+            }
+            Ok(answer) => done(answered(answer, path)?, path),
+            Err(_) => {
+                self.watch(path, bytes, sent)?;
+                Err(FsError::TimedOut { path: path.to_owned(), limit })
+            }
+        }
+    }
+
+    /// Appends to a file to which an earlier append may still come: what counts of it is replaced, with more behind it.
+    async fn append_guarded(&self, path: &str, location: String, content: String) -> Result<()> {
+        let key = self.lock_key(path)?;
+        let mut whole = match self.fetch_or_empty(path).await {
+            Err(FsError::TooLarge { .. }) => {
+                self.remote().unsettled.forget(&key);
+                let done = self.send_append(path, location, content).await;
+                return self.explained(done).await;
+            }
+            read => read?,
+        };
+        match self.remote().unsettled.read(&key, &whole) {
+            Found::Whole if !self.remote().unsettled.is_guarded(&key) => {
+                let done = self.send_append(path, location, content).await;
+                return self.explained(done).await;
+            }
+            Found::Whole => {}
+            Found::Late { counts, .. } => whole.truncate(counts),
+            Found::Changed => {
+                let reason = "somebody else has changed it meanwhile: read it again".to_owned();
+                return Err(FsError::Other { path: path.to_owned(), reason });
+            }
+        }
+        whole.extend_from_slice(content.as_bytes());
+        self.put(path, whole).await
+    }
+
+    /// Waits for the late answer of an append in a task of its own, and sees to it that the append is there once.
+    fn watch(&self, path: &str, content: Vec<u8>, sent: Sent) -> Result<()> {
+        let (fs, path, key) = (self.clone(), path.to_owned(), self.lock_key(path)?);
+        let number = self.remote().appends.fetch_add(1, Ordering::Relaxed);
+        if content.is_empty() || !self.remote().unsettled.add(&key, content, number) {
+            return Ok(());
+        }
+        tokio::spawn(async move {
+            let late = tokio::time::sleep(fs.remote().limits.late);
+            tokio::pin!(late);
+            let answer = tokio::select! {
+                answer = sent => Some(answer),
+                () = &mut late => None,
+            };
+            match answer.map(|answer| answered(answer, &path).and_then(|value| done(value, &path))) {
+                // The provider says that it did not do it.
+                Some(Err(FsError::Other { .. } | FsError::NotFound { .. })) => {}
+                // It did it, or will not any more: what does not count is cut off.
+                Some(Ok(())) => fs.cut_late(&path, &key, number, late).await,
+                Some(Err(_)) => {
+                    late.await;
+                    fs.cut_late(&path, &key, number, std::future::ready(())).await;
+                }
+                None => fs.cut_late(&path, &key, number, std::future::ready(())).await,
+            }
+            fs.remote().unsettled.settle(&key, number);
+        });
+        Ok(())
+    }
+
+    /// Cuts off an append that arrived behind what was read or written since. A provider that does not answer is asked again
+    /// until `late`.
+    async fn cut_late(&self, path: &str, key: &str, number: u64, late: impl Future<Output = ()>) {
+        let mut late = std::pin::pin!(late);
+        loop {
+            let (fs, at, of) = (self.clone(), path.to_owned(), key.to_owned());
+            let cut = self.change(path, async move {
+                if !fs.remote().unsettled.has(&of, number) {
+                    return Ok(());
+                }
+                let mut content = fs.fetch(&at).await?;
+                if let Found::Late { counts, .. } = fs.remote().unsettled.read(&of, &content) {
+                    content.truncate(counts);
+                    fs.put(&at, content).await?;
+                }
+                Ok(())
+            });
+            match cut.await {
+                Err(FsError::TimedOut { .. } | FsError::Disconnected { .. }) => {}
+                Ok(()) | Err(_) => return,
+            }
+            tokio::select! {
+                () = &mut late => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+        }
     }
 
     pub(super) async fn rename_to(&self, from: &str, to: &str) -> Result<()> {
@@ -133,6 +267,10 @@ impl RpcFs {
             let renamed = fs.act(Method::Rename, &fs.rename_params(&source, &target), &at).await;
             fs.forget(&source);
             fs.forget(&target);
+            if renamed.is_ok() {
+                fs.remote().unsettled.forget(&fs.key_of(&source));
+                fs.remote().unsettled.forget(&fs.key_of(&target));
+            }
             match renamed {
                 Err(error @ FsError::Other { .. }) => Err(fs.why_not_renamed(error, &to).await),
                 done => done,
@@ -190,12 +328,21 @@ impl RpcFs {
         if bytes.len() as u64 > limit {
             return Err(FsError::TooLarge { path: path.to_owned(), limit });
         }
+        let location = self.file_location(path)?;
+        let key = self.key_of(&location);
+        let expected = self.remote().unsettled.is_guarded(&key).then(|| bytes.clone());
         let (method, content) = match String::from_utf8(bytes) {
             Ok(text) => (Method::WriteFile, text),
             Err(error) if self.is_binary() => (Method::WriteFileBytes, STANDARD.encode(error.as_bytes())),
             Err(_) => return Err(FsError::NotText { path: path.to_owned() }),
         };
-        let location = self.file_location(path)?;
+        for old in self.remote().unsettled.temporary(&key) {
+            self.remove_temporary(&old, path).await?;
+            self.remote().unsettled.temporary_gone(&key, &old);
+        }
+        if let Some(expected) = &expected {
+            self.remote().unsettled.replaced(&key, expected, false);
+        }
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let beside = self.join(&[&self.location(folder)?, &temporary_name(path)?]);
         let params = self.write_params(&beside, content);
@@ -205,17 +352,48 @@ impl RpcFs {
                 self.explained(made).await?;
                 self.act(method, &params, path).await?;
             }
-            done => self.explained(done).await?,
+            done => {
+                if let Err(FsError::TimedOut { .. } | FsError::Disconnected { .. }) = &done {
+                    // It may have been written all the same, and is removed with the next change.
+                    self.remote().unsettled.add_temporary(&key, beside.clone());
+                }
+                self.explained(done).await?;
+            }
         }
         let renamed = self.act(Method::Rename, &self.rename_params(&beside, &location), path).await;
         if let Err(error) = renamed {
-            let session_id = self.shared.session.clone();
-            let params = RmParams { session_id, path: beside, recursive: Some(false), force: Some(true) };
-            // The rename's own error is the one to tell.
-            self.act(Method::Rm, &params, path).await.ok();
+            // The rename's own error is the one to tell. One without an answer must find nothing when it comes late.
+            let is_gone = self.remove_temporary(&beside, path).await.is_ok();
+            if !is_gone && matches!(error, FsError::TimedOut { .. } | FsError::Disconnected { .. }) {
+                self.remote().unsettled.add_temporary(&key, beside);
+            }
             return Err(self.why(error).await);
         }
+        if let Some(expected) = &expected {
+            self.remote().unsettled.replaced(&key, expected, true);
+        }
         Ok(())
+    }
+
+    async fn remove_temporary(&self, location: &str, path: &str) -> Result<()> {
+        let session_id = self.shared.session.clone();
+        let (recursive, force) = (Some(false), Some(true));
+        let params = RmParams { session_id, path: location.to_owned(), recursive, force };
+        match self.act(Method::Rm, &params, path).await {
+            Err(FsError::NotFound { .. }) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Writes a temporary file with this text, returns its stat and removes it.
+    pub(super) async fn stat_of_text(&self, text: &str, path: &str) -> Result<Stat> {
+        let name = temporary_name(path)?;
+        let beside = self.join(&[&self.location("")?, &name]);
+        self.act(Method::WriteFile, &self.write_params(&beside, text.to_owned()), path).await?;
+        let stat = self.look(&name).await;
+        // A file that stays behind does no harm.
+        self.remove_temporary(&beside, path).await.ok();
+        stat
     }
 
     async fn mkdir_at(&self, location: &str, path: &str) -> Result<()> {
@@ -227,15 +405,7 @@ impl RpcFs {
 
     /// A call that has no result: nothing where it was done, else what went wrong.
     async fn act<P: Serialize>(&self, method: Method, params: &P, path: &str) -> Result<()> {
-        match self.call::<_, Value>(method, params, path).await? {
-            Value::Object(error) if error.contains_key("code") => {
-                let error: wire::WireError = serde_json::from_value(Value::Object(error))
-                    .map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?;
-                Err(failed(error, path))
-            }
-            // Some answer with an empty object, some with nothing.
-            _ => Ok(()),
-        }
+        done(self.call::<_, Value>(method, params, path).await?, path)
     }
 
     async fn explained<T>(&self, done: Result<T>) -> Result<T> {
@@ -274,6 +444,19 @@ impl RpcFs {
 
     fn rename_params(&self, source: &str, target: &str) -> RenameParams {
         RenameParams { session_id: self.shared.session.clone(), src: source.to_owned(), dest: target.to_owned() }
+    }
+}
+
+/// Reads the answer of a call that has no result.
+fn done(answer: Value, path: &str) -> Result<()> {
+    match answer {
+        Value::Object(error) if error.contains_key("code") => {
+            let error: wire::WireError = serde_json::from_value(Value::Object(error))
+                .map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?;
+            Err(failed(error, path))
+        }
+        // Some answer with an empty object, some with nothing.
+        _ => Ok(()),
     }
 }
 

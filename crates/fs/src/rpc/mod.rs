@@ -11,7 +11,9 @@
 //!   on every backend.
 //!
 //! Whoever changes a file holds its lock until the provider has answered, also when the caller was told that it took too
-//! long, or went away: a change can never overtake another one of the same file. Nothing is ever sent twice.
+//! long, or went away: a change can never overtake another one of the same file. A call that is not answered within
+//! [`Limits::call`] has failed, and the lock is free. Whether the provider did what it was asked is not known then; `unsettled`
+//! sees to it that an append is never there twice.
 //!
 //! [`RpcFs`] is one session. [`ProviderStore`] is all sessions of a provider, each below its id, over one [`Remote`];
 //! [`Switchboard`] lets that outlive a connection.
@@ -23,6 +25,7 @@ mod memory;
 mod remote;
 mod store;
 mod switchboard;
+mod unsettled;
 pub mod wire;
 
 use std::sync::Arc;
@@ -184,12 +187,17 @@ impl RpcFs {
 
     /// All bytes of a file, in no time limit of its own.
     async fn fetch(&self, path: &str) -> Result<Vec<u8>> {
+        self.file_location(path)?;
+        match self.look(path).await {
+            Ok(stat) => self.fetch_looked(path, stat).await,
+            Err(error) => Err(self.why(error).await),
+        }
+    }
+
+    /// The same of a file of which the provider says this.
+    async fn fetch_looked(&self, path: &str, stat: Stat) -> Result<Vec<u8>> {
         let params = self.params(&self.file_location(path)?);
         let limit = self.remote().limits.file;
-        let stat = match self.look(path).await {
-            Ok(stat) => stat,
-            Err(error) => return Err(self.why(error).await),
-        };
         match stat.kind {
             Kind::Folder => return Err(FsError::IsADirectory { path: path.to_owned() }),
             // The wire takes files whole: better to refuse one than to choke on it.
@@ -206,7 +214,7 @@ impl RpcFs {
         let bytes = if self.is_binary() {
             let decoded = STANDARD.decode(read.content);
             decoded.map_err(|error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() })?
-        } else if read.content.len() as u64 != stat.size && read.content.contains(char::REPLACEMENT_CHARACTER) {
+        } else if may_be_lossy(&read.content, stat.size) && self.has_byte_sizes(path).await? {
             // The provider made text of what is none. Nobody may take that for the file, and write it back.
             return Err(FsError::NotText { path: path.to_owned() });
         } else {
@@ -216,6 +224,16 @@ impl RpcFs {
             return Err(FsError::TooLarge { path: path.to_owned(), limit });
         }
         Ok(bytes)
+    }
+
+    /// Finds out whether the provider counts sizes in bytes, and not in characters or not at all, by writing a file for which
+    /// these numbers differ.
+    async fn has_byte_sizes(&self, path: &str) -> Result<bool> {
+        if let Some(known) = self.remote().has_byte_sizes.get() {
+            return Ok(*known);
+        }
+        let stat = self.stat_of_text("\u{e9}", path).await?;
+        Ok(*self.remote().has_byte_sizes.get_or_init(|| stat.size == "\u{e9}".len() as u64))
     }
 
     /// All bytes of a file, as remembered where the provider says that it has not changed.
@@ -229,12 +247,29 @@ impl RpcFs {
         if let Some(bytes) = self.remote().memory.get(&key, &stat) {
             return Ok(bytes);
         }
-        let bytes: Arc<[u8]> = self.fetch(path).await?.into();
-        // A file that changed while it was read is not what was looked at.
-        if bytes.len() as u64 == stat.size {
+        let bytes: Arc<[u8]> = self.fetch_looked(path, stat).await?.into();
+        // A file that changed while it was read is not what was looked at. Not every provider's sizes are bytes, so where
+        // they differ it is looked at again.
+        if bytes.len() as u64 == stat.size || self.look(path).await? == stat {
             self.remote().memory.put(Remembered { key, stat, bytes: Arc::clone(&bytes) });
         }
         Ok(bytes)
+    }
+
+    /// The bytes of a file to which an append may still come, where it is such a file.
+    async fn fetch_guarded(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let key = self.lock_key(path)?;
+        if !self.remote().unsettled.is_guarded(&key) {
+            return Ok(None);
+        }
+        let _held = self.held(path, &key).await?;
+        match self.reading(path, self.fetch_counting(path)).await {
+            Err(FsError::TooLarge { .. }) => {
+                self.remote().unsettled.forget(&key);
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
     }
 
     /// Some bytes of a file, of a provider that has ranges.
@@ -280,6 +315,14 @@ impl Chunks for Ranges {
         self.offset += chunk.len() as u64;
         Ok(Some(chunk).filter(|chunk| !chunk.is_empty()))
     }
+}
+
+/// Recognizes a text that a provider may have made of a file that has this many bytes and is no text: each of its replacement
+/// characters, three bytes long, then stands for one to three bytes.
+fn may_be_lossy(content: &str, size: u64) -> bool {
+    let length = content.len() as u64;
+    let replaced = content.matches(char::REPLACEMENT_CHARACTER).count() as u64;
+    replaced > 0 && (length.saturating_sub(2 * replaced)..length).contains(&size)
 }
 
 /// What a provider said went wrong.
@@ -345,21 +388,30 @@ impl SessionFs for RpcFs {
     }
 
     async fn read_file(&self, path: &str) -> Result<Vec<u8>> {
+        self.file_location(path)?;
+        if let Some(bytes) = self.fetch_guarded(path).await? {
+            return Ok(bytes);
+        }
         self.reading(path, self.fetch(path)).await
     }
 
     async fn read_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        if self.capabilities().ranges {
-            return self.reading(path, self.fetch_range(path, offset, length)).await;
-        }
-        let bytes = self.reading(path, self.fetch_or_remember(path)).await?;
+        self.file_location(path)?;
+        let bytes: Arc<[u8]> = match self.fetch_guarded(path).await? {
+            Some(bytes) => bytes.into(),
+            None if self.capabilities().ranges => {
+                return self.reading(path, self.fetch_range(path, offset, length)).await;
+            }
+            None => self.reading(path, self.fetch_or_remember(path)).await?,
+        };
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(length).min(bytes.len());
         Ok(bytes[start..end].to_vec())
     }
 
     async fn read_lines(&self, path: &str, longest: usize) -> Result<Lines> {
-        if self.capabilities().ranges {
+        self.file_location(path)?;
+        if self.capabilities().ranges && !self.remote().unsettled.is_guarded(&self.lock_key(path)?) {
             // A file that is not there is told at once.
             self.reading(path, self.fetch_range(path, 0, 0)).await?;
             return Ok(Lines::new(path, Ranges { fs: self.clone(), path: path.to_owned(), offset: 0 }, longest));

@@ -1,7 +1,9 @@
 //! The connection to a provider, as all its sessions share it.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::memory::Memory;
+use super::unsettled::Unsettled;
 use super::wire::Method;
 use crate::{FsError, Locks, Result};
 
@@ -38,6 +41,10 @@ pub enum CallError {
 pub struct Limits {
     /// How long a caller waits for its turn, and then for what it asked. Then it is told.
     pub time: Duration,
+    /// How long one call may go without an answer. Then it has failed, and whether the provider did it is not known.
+    pub call: Duration,
+    /// How long an append without an answer may still arrive. Until then its file is read back before each change.
+    pub late: Duration,
     /// How many calls may wait for an answer, over all sessions. Past it callers wait for their turn, first come, first
     /// served.
     pub in_flight: usize,
@@ -49,7 +56,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(30), in_flight: 32, file: 64 * 1024 * 1024, entries: 100_000 }
+        Self {
+            time: Duration::from_secs(30),
+            call: Duration::from_secs(15),
+            late: Duration::from_secs(10 * 60),
+            in_flight: 32,
+            file: 64 * 1024 * 1024,
+            entries: 100_000,
+        }
     }
 }
 
@@ -62,12 +76,29 @@ pub struct Remote {
     /// By [`lock_key`](crate::SessionFs::lock_key): changes of one file happen one after the other.
     pub(super) locks: Locks,
     pub(super) memory: Memory,
+    pub(super) unsettled: Unsettled,
+    /// Set once it was found out: the provider counts sizes in bytes.
+    pub(super) has_byte_sizes: OnceLock<bool>,
+    /// Numbers appends without an answer.
+    pub(super) appends: AtomicU64,
 }
+
+/// A call that was sent. Dropping it forgets the answer.
+pub(super) type Sent = Pin<Box<dyn Future<Output = std::result::Result<Value, CallError>> + Send>>;
 
 impl Remote {
     pub fn new(calls: Arc<dyn RemoteCalls>, limits: Limits) -> Self {
         let turns = Semaphore::new(limits.in_flight.clamp(1, Semaphore::MAX_PERMITS));
-        Self { calls, limits, turns: Arc::new(turns), locks: Locks::default(), memory: Memory::new(limits.file) }
+        Self {
+            calls,
+            limits,
+            turns: Arc::new(turns),
+            locks: Locks::default(),
+            memory: Memory::new(limits.file),
+            unsettled: Unsettled::default(),
+            has_byte_sizes: OnceLock::new(),
+            appends: AtomicU64::new(0),
+        }
     }
 
     /// Waits for a turn. Who has it may make calls, one after the other, until it is dropped.
@@ -76,21 +107,39 @@ impl Remote {
         turn.map_err(|_| FsError::Disconnected { path: path.to_owned() })
     }
 
-    /// One call, by somebody who has a turn. It takes as long as it takes: who waits for it sets the time.
+    /// One call, by somebody who has a turn.
     pub(super) async fn call<P: Serialize, R: DeserializeOwned>(
         &self,
         method: Method,
         params: &P,
         path: &str,
     ) -> Result<R> {
+        let limit = self.limits.call;
+        match tokio::time::timeout(limit, self.send(method, params, path)?).await {
+            Ok(answer) => answered(answer, path),
+            Err(_) => Err(FsError::TimedOut { path: path.to_owned(), limit }),
+        }
+    }
+
+    /// Sends a call, and lets the caller say how long it is waited for.
+    pub(super) fn send<P: Serialize>(&self, method: Method, params: &P, path: &str) -> Result<Sent> {
         let bad = |error: serde_json::Error| FsError::BadAnswer { path: path.to_owned(), reason: error.to_string() };
         let params = serde_json::to_value(params).map_err(bad)?;
-        match self.calls.call(method.name(), params).await {
-            Ok(result) => serde_json::from_value(result).map_err(bad),
-            Err(CallError::Disconnected) => Err(FsError::Disconnected { path: path.to_owned() }),
-            Err(CallError::Refused { message, .. }) => {
-                Err(FsError::Other { path: path.to_owned(), reason: format!("the provider refused: {message}") })
-            }
+        let calls = Arc::clone(&self.calls);
+        Ok(Box::pin(async move { calls.call(method.name(), params).await }))
+    }
+}
+
+/// The result of a call.
+pub(super) fn answered<R: DeserializeOwned>(answer: std::result::Result<Value, CallError>, path: &str) -> Result<R> {
+    let path = path.to_owned();
+    match answer {
+        Ok(result) => {
+            serde_json::from_value(result).map_err(|error| FsError::BadAnswer { path, reason: error.to_string() })
+        }
+        Err(CallError::Disconnected) => Err(FsError::Disconnected { path }),
+        Err(CallError::Refused { message, .. }) => {
+            Err(FsError::Other { path, reason: format!("the provider refused: {message}") })
         }
     }
 }

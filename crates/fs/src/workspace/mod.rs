@@ -77,7 +77,8 @@ impl<'a> Workspace<'a> {
     /// Makes what every workspace has: its manifest, its folders and an index without checkpoints. What is there
     /// already stays as it is.
     pub async fn create(&self, manifest: &Manifest) -> Result<(), WorkspaceError> {
-        for folder in [CHECKPOINTS, Shelf::Files.folder(), Shelf::Research.folder()] {
+        // The folder of the checkpoints comes with their index: at a provider each folder is a call.
+        for folder in [Shelf::Files.folder(), Shelf::Research.folder()] {
             self.store.mkdir(&self.path(folder)).await?;
         }
         if !self.store.exists(&self.path(INDEX)).await? {

@@ -25,6 +25,10 @@ enum Fault {
     Slow(Duration),
     /// Does it at once and answers late.
     SlowAnswer(Duration),
+    /// Does it late, whether or not anybody still waits, and answers then.
+    Late(Duration),
+    /// Does it late, and never answers.
+    LateWithoutAnswer(Duration),
     Never,
     Refuse,
     /// The connection is lost before it is done.
@@ -32,6 +36,7 @@ enum Fault {
     /// It is done, and the connection lost before the answer.
     AnswerLost,
     Nonsense(Value),
+    SlowNonsense(Duration, Value),
 }
 
 /// A provider that does to each call what the next fault says, and nothing to those behind the last.
@@ -42,6 +47,29 @@ struct Faulty {
     calls: AtomicUsize,
     in_flight: AtomicUsize,
     most_in_flight: AtomicUsize,
+    /// How it counts the size of a file that is text.
+    count: Mutex<Option<fn(&str) -> usize>>,
+}
+
+impl Faulty {
+    fn set_count(&self, count: fn(&str) -> usize) {
+        *self.count.lock().unwrap() = Some(count);
+    }
+
+    /// What it does with a call that nothing is wrong with.
+    async fn well(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let count = *self.count.lock().unwrap();
+        let answer = self.inner.call(method, params.clone()).await?;
+        match (count, method) {
+            (Some(count), "sessionFs.stat") if answer["isFile"] == true => {
+                let read = self.inner.call("sessionFs.readFile", params).await?;
+                let mut answer = answer;
+                answer["size"] = count(read["content"].as_str().unwrap()).into();
+                Ok(answer)
+            }
+            _ => Ok(answer),
+        }
+    }
 }
 
 #[async_trait]
@@ -60,7 +88,7 @@ impl RemoteCalls for Faulty {
         self.most_in_flight.fetch_max(now, Ordering::SeqCst);
         let fault = self.faults.lock().unwrap().pop_front().unwrap_or(Fault::None);
         match fault {
-            Fault::None => self.inner.call(method, params).await,
+            Fault::None => self.well(method, params).await,
             Fault::Slow(time) => {
                 tokio::time::sleep(time).await;
                 self.inner.call(method, params).await
@@ -70,6 +98,17 @@ impl RemoteCalls for Faulty {
                 tokio::time::sleep(time).await;
                 answer
             }
+            Fault::Late(time) | Fault::LateWithoutAnswer(time) => {
+                let (inner, method) = (InProcess(Arc::clone(&self.inner.0)), method.to_owned());
+                let does = tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    inner.call(&method, params).await
+                });
+                match fault {
+                    Fault::Late(_) => does.await.unwrap(),
+                    _ => std::future::pending().await,
+                }
+            }
             Fault::Never => std::future::pending().await,
             Fault::Refuse => Err(CallError::Refused { code: -32603, message: "no".to_owned() }),
             Fault::Lost => Err(CallError::Disconnected),
@@ -78,6 +117,10 @@ impl RemoteCalls for Faulty {
                 Err(CallError::Disconnected)
             }
             Fault::Nonsense(answer) => Ok(answer),
+            Fault::SlowNonsense(time, answer) => {
+                tokio::time::sleep(time).await;
+                Ok(answer)
+            }
         }
     }
 }
@@ -104,13 +147,19 @@ fn case_of(files: Files, limits: Limits) -> Case {
         calls: AtomicUsize::new(0),
         in_flight: AtomicUsize::new(0),
         most_in_flight: AtomicUsize::new(0),
+        count: Mutex::default(),
     });
     let remote = Remote::new(Arc::clone(&faulty) as Arc<dyn RemoteCalls>, limits);
     Case { faulty, store: RpcFs::new(Arc::new(remote), "s1", config).unwrap(), kept }
 }
 
 fn case() -> Case {
-    case_with(Limits { time: LIMIT, ..Limits::default() })
+    case_with(Limits { time: LIMIT, call: LIMIT * 4, ..Limits::default() })
+}
+
+/// One whose calls are given up before callers are told that it took too long.
+fn case_of_short_calls() -> Case {
+    case_with(Limits { time: LIMIT * 4, call: LIMIT, late: LIMIT * 10, ..Limits::default() })
 }
 
 impl Case {
@@ -362,7 +411,7 @@ async fn no_more_calls_are_in_flight_than_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_never_answers_costs_no_more_than_its_calls() {
-    let case = case_with(Limits { time: LIMIT, in_flight: 2, ..Limits::default() });
+    let case = case_with(Limits { time: LIMIT, call: LIMIT * 100, in_flight: 2, ..Limits::default() });
     case.next(std::iter::repeat_n(Fault::Never, 100));
     for number in 0..5 {
         let error = case.store.append_text(&format!("log-{number}"), "x").await.unwrap_err();
@@ -370,6 +419,103 @@ async fn a_provider_that_never_answers_costs_no_more_than_its_calls() {
     }
     assert_eq!(case.faulty.calls.load(Ordering::SeqCst), 2);
     assert_eq!(case.faulty.in_flight.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_that_is_never_answered_does_not_block_its_file() {
+    let case = case_of_short_calls();
+    case.store.append_text("log", "one\n").await.unwrap();
+    case.next([Fault::Never]);
+    assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ETIMEDOUT");
+    let since = tokio::time::Instant::now();
+    case.store.append_text("log", "two\n").await.unwrap();
+    case.store.append_text("log", "three\n").await.unwrap();
+    assert!(since.elapsed() < LIMIT, "{:?}", since.elapsed());
+    assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\nthree\n");
+    // When it cannot come any more, what is appended is appended again.
+    tokio::time::sleep(LIMIT * 20).await;
+    let before = case.faulty.calls.load(Ordering::SeqCst);
+    case.store.append_text("log", "four\n").await.unwrap();
+    assert_eq!(case.faulty.calls.load(Ordering::SeqCst) - before, 1);
+    assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\nthree\nfour\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_that_arrives_late_is_there_once() {
+    // It arrives before the next look, between look and retry, behind the retry, or behind more.
+    for (fault, is_answered) in [(Fault::Late as fn(Duration) -> Fault, true), (Fault::LateWithoutAnswer, false)] {
+        for late in [11, 12, 13, 15, 40] {
+            let case = case_of_short_calls();
+            case.store.append_text("log", "one\n").await.unwrap();
+            case.next([fault(Duration::from_secs(late))]);
+            assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ETIMEDOUT");
+            // A writer looks whether its line is there, and writes what is missing.
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            let is_there = case.store.read_text("log").await.unwrap().ends_with("two\n");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if !is_there {
+                case.store.append_text("log", "two\n").await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            case.store.append_text("log", "three\n").await.unwrap();
+            assert_eq!(case.store.read_text("log").await.unwrap(), "one\ntwo\nthree\n", "{late}");
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(case.store.read_text("log").await.unwrap(), "one\ntwo\nthree\n", "{late}");
+            if is_answered {
+                assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\nthree\n", "{late}");
+            }
+            tokio::time::sleep(LIMIT * 11).await;
+            assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\nthree\n", "{late}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_of_a_lost_connection_that_arrives_late_is_there_once() {
+    let case = case_of_short_calls();
+    case.store.append_text("log", "one\n").await.unwrap();
+    case.next([Fault::Lost]);
+    assert_eq!(case.store.append_text("log", "two\n").await.unwrap_err().code(), "ENOTCONN");
+    assert_eq!(case.store.read_text("log").await.unwrap(), "one\n");
+    case.store.append_text("log", "two\n").await.unwrap();
+    // The provider had begun it before the connection was lost.
+    case.kept.append_text("state/log", "two\n").await.unwrap();
+    assert_eq!(case.store.read_text("log").await.unwrap(), "one\ntwo\n");
+    case.store.append_text("log", "three\n").await.unwrap();
+    assert_eq!(case.kept.read_text("state/log").await.unwrap(), "one\ntwo\nthree\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_that_the_provider_refused_late_needs_no_second_look() {
+    let case = case_of_short_calls();
+    case.store.append_text("log", "one\n").await.unwrap();
+    let refusal = json!({"code": "UNKNOWN", "message": "disk full"});
+    case.next([Fault::SlowNonsense(LIMIT * 2, refusal)]);
+    assert!(case.store.append_text("log", "two\n").await.is_err());
+    tokio::time::sleep(LIMIT * 2).await;
+    let before = case.faulty.calls.load(Ordering::SeqCst);
+    case.store.append_text("log", "two\n").await.unwrap();
+    assert_eq!(case.faulty.calls.load(Ordering::SeqCst) - before, 1);
+}
+
+#[tokio::test]
+async fn a_file_with_replacement_characters_is_read_whatever_the_provider_counts() {
+    let text = "{\"said\":\"a \u{fffd} b\"}\n";
+    let counts: [fn(&str) -> usize; 4] =
+        [|text| text.len(), |text| text.encode_utf16().count(), |text| text.chars().count(), |_| 0];
+    for (number, count) in counts.into_iter().enumerate() {
+        let case = case_of(Files::Text, Limits::default());
+        case.faulty.set_count(count);
+        for text in [text, "\u{fffd}", "\u{fffd}\u{fffd}é🌲\n"] {
+            case.store.write_text("f", text).await.unwrap();
+            assert_eq!(case.store.read_text("f").await.unwrap(), text, "{number}");
+            assert_eq!(case.store.read_range("f", 0, 1 << 20).await.unwrap(), text.as_bytes(), "{number}");
+            let lines = case.store.read_lines("f", 1 << 20).await;
+            assert!(lines.is_ok(), "{number}");
+        }
+        // What was written to find out how it counts is gone.
+        assert_eq!(case.kept.readdir("state").await.unwrap(), ["f"], "{number}");
+    }
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
@@ -414,6 +560,42 @@ proptest! {
             let expected: String = lines.iter().map(|line| format!("{line}\n")).collect();
             assert_eq!(case.kept.read_text("state/log").await.unwrap(), expected);
             assert_eq!(case.store.read_text("log").await.unwrap(), expected);
+        });
+    }
+
+    /// The same where calls are given up, and what was given up is done later, with or without an answer.
+    #[test]
+    fn a_writer_that_looks_what_is_there_has_every_line_once_and_in_order_however_late_appends_arrive(
+        faults in prop::collection::vec((any::<bool>(), 1_u64..60), 0..12),
+        lines in 1_usize..10,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let case = case_of_short_calls();
+            case.store.append_text("log", "begin\n").await.unwrap();
+            let mut faults = faults.into_iter();
+            for number in 0..lines {
+                let line = format!("{number}\n");
+                loop {
+                    // Each append gets the next fault; looking at the file gets none.
+                    if let Some((is_answered, seconds)) = faults.next() {
+                        let late = Duration::from_secs(seconds);
+                        case.next([if is_answered { Fault::Late(late) } else { Fault::LateWithoutAnswer(late) }]);
+                    }
+                    if case.store.append_text("log", &line).await.is_ok() {
+                        break;
+                    }
+                    case.all_well();
+                    if case.store.read_text("log").await.unwrap().ends_with(&format!("\n{line}")) {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                case.all_well();
+            }
+            tokio::time::sleep(LIMIT * 20).await;
+            let expected: String = (0..lines).map(|number| format!("{number}\n")).collect();
+            assert_eq!(case.kept.read_text("state/log").await.unwrap(), format!("begin\n{expected}"));
         });
     }
 }

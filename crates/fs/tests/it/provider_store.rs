@@ -223,7 +223,7 @@ async fn syncing_waits_for_what_was_begun_before() {
     let provider = Provider::new(Conventions::Posix, Capabilities::default());
     provider.add("s1", Arc::new(MemoryFs::default()));
     let calls = SlowAppends(InProcess(Arc::new(provider)));
-    let remote = Remote::new(Arc::new(calls), Limits::default());
+    let remote = Remote::new(Arc::new(calls), Limits { call: Duration::from_secs(60), ..Limits::default() });
     let store = ProviderStore::new(Arc::new(remote), config(Conventions::Posix, Files::Text)).unwrap();
     let late = store.append_file("s1/log", b"one").await.unwrap_err();
     assert!(matches!(late, FsError::TimedOut { .. }), "{late}");

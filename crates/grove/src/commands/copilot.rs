@@ -3,14 +3,16 @@
 //! It carries the SDK's bytes to the host of the data folder, and starts one where none is running. So sessions outlive the
 //! program that made them, and everybody else sees them too.
 
+use std::env::VarError;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, bail};
+use grove_host::SystemRandom;
 use grove_host::copilot::{QuickListener, QuickStream};
 use grove_host::server::sdk;
 use http_body_util::Empty;
 use hyper::body::Bytes;
-use hyper::header::{AUTHORIZATION, CONNECTION, HOST, UPGRADE};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderValue, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -21,6 +23,7 @@ use super::{Failure, errand, say};
 use crate::background::find_or_start_host;
 use crate::cli::{Common, CopilotArgs, ServeArgs};
 use crate::connect::new_id;
+use crate::data_folder;
 use crate::endpoint::Endpoint;
 use crate::settings::Settings;
 
@@ -47,13 +50,13 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     let program = new_id()?.replace('-', "");
     if args.stdio {
         let carrier = Carrier { host, program, secret: None };
-        let stream = carrier.open().await?;
+        let stream = carrier.open(Transport::Pipes).await?;
         return Ok(exchange(stream, tokio::io::stdin(), tokio::io::stdout()).await?);
     }
-    let secret = std::env::var(SECRET).ok().filter(|secret| !secret.is_empty());
-    let carrier = Carrier { host, program, secret };
+    let secret = secret(settings)?;
+    let carrier = Carrier { host, program, secret: Some(secret) };
     // The endpoint must be there while no client is.
-    let keeper = carrier.open().await?;
+    let keeper = carrier.open(Transport::Pipes).await?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
     let mut listener =
         QuickListener::bind(address).await.with_context(|| format!("{address} cannot be listened on"))?;
@@ -64,6 +67,25 @@ async fn carry(settings: &Settings, args: &CopilotArgs) -> Result<(), Failure> {
     tokio::select! {
         served = serving => Ok(served?),
         () = gone => Err(anyhow::anyhow!("the host has ended: start the program again").into()),
+    }
+}
+
+/// The secret that clients of the port must send. A program that set it in the environment knows it; another one reads the
+/// file that is named here.
+fn secret(settings: &Settings) -> Result<String> {
+    match std::env::var(SECRET) {
+        Ok(secret) if HeaderValue::from_str(&secret).is_err() => {
+            bail!("{SECRET} must consist of visible ASCII characters: choose another one")
+        }
+        Ok(secret) if !secret.is_empty() => Ok(secret),
+        Err(VarError::NotUnicode(_)) => bail!("{SECRET} must consist of visible ASCII characters: choose another one"),
+        Ok(_) | Err(VarError::NotPresent) => {
+            let data_dir = &settings.data_dir.value;
+            let token = data_folder::copilot_token(data_dir, &SystemRandom)?;
+            let path = data_folder::copilot_token_path(data_dir);
+            anstream::eprintln!("grove: {SECRET} is not set: clients must send the token in {}", path.display());
+            Ok(token.reveal().to_owned())
+        }
     }
 }
 
@@ -85,6 +107,15 @@ async fn serve(carrier: &Carrier, listener: &mut QuickListener) -> Result<()> {
     }
 }
 
+/// The origin of the bytes of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    /// The pipes of the program that started this one, or nobody: nothing has to be sent first.
+    Pipes,
+    /// A port that others can reach: clients must send the secret.
+    Port,
+}
+
 /// The way to an endpoint of this program at the host.
 #[derive(Clone)]
 struct Carrier {
@@ -96,10 +127,10 @@ struct Carrier {
 impl Carrier {
     async fn carry(&self, stream: QuickStream) -> Result<()> {
         let (reading, writing) = tokio::io::split(stream);
-        exchange(self.open().await?, reading, writing).await
+        exchange(self.open(Transport::Port).await?, reading, writing).await
     }
 
-    async fn open(&self) -> Result<TokioIo<Upgraded>> {
+    async fn open(&self, transport: Transport) -> Result<TokioIo<Upgraded>> {
         let address = self.host.address()?;
         let stream = TcpStream::connect(address).await.context("the host does not answer")?;
         let stream = QuickStream::new(stream).context("the host's socket cannot be set up")?;
@@ -112,6 +143,9 @@ impl Carrier {
             .header(sdk::PROGRAM, &self.program);
         if let Some(secret) = &self.secret {
             request = request.header(sdk::SECRET, secret);
+        }
+        if transport == Transport::Pipes {
+            request = request.header(sdk::TRANSPORT, sdk::PIPES);
         }
         if KEEPS_TEMP_FILES.iter().any(|name| std::env::var_os(name).is_some_and(|value| value == "true")) {
             request = request.header(sdk::KEEPS_TEMP_FILES, "true");

@@ -20,6 +20,7 @@ mod background;
 mod bridge;
 mod cli;
 mod content;
+mod copilot;
 mod creation;
 mod dispose;
 mod durable;

@@ -142,3 +142,54 @@ test("a session that lies with its client does not move to another host, and not
     await session.sendAndWait({ prompt: script([{ say: "still mine" }]) });
     assert.deepEqual(said(await session.getEvents()), ["mine", "still mine"]);
 });
+
+test("a session with a replacement character is resumed, whatever its client counts as the size of a file", async (t) => {
+    const home = await folder(t);
+    const shelf = new Shelf();
+    const counts = [(text) => text.length, () => 0, (text) => [...text].length];
+    for (const [number, count] of counts.entries()) {
+        const counting = (session) => {
+            const files = shelf.provider(session);
+            const stat = async (path) => {
+                const found = await files.stat(path);
+                return found.isFile ? { ...found, size: count(shelf.text(session.sessionId, path)) } : found;
+            };
+            return { ...files, stat };
+        };
+        const options = { onPermissionRequest: approveAll, createSessionFsProvider: counting };
+        const at = await host(t, home);
+        const client = await connect(t, at, { sessionFs: storage });
+        const session = await client.createSession({ model: "scripted", ...options });
+        const text = `a \ufffd b é 🌲 ${number}`;
+        await session.sendAndWait({ prompt: script([{ say: text }]) });
+        await client.stop();
+        await at.stop();
+        const again = await host(t, home);
+        const returned = await connect(t, again, { sessionFs: storage });
+        const resumed = await returned.resumeSession(session.sessionId, options);
+        assert.deepEqual(said(await resumed.getEvents()), [text]);
+        await resumed.sendAndWait({ prompt: script([{ say: "more" }]) });
+        assert.equal(shelf.text(session.sessionId, "/state/events.jsonl").split("grove.turnEnd").length, 3);
+        await returned.stop();
+        await again.stop();
+    }
+});
+
+test("the creation of a session and its first turn cost few calls", async (t) => {
+    const at = await host(t, await folder(t));
+    const shelf = new Shelf();
+    const client = await connect(t, at, { sessionFs: storage });
+    const session = await client.createSession({ model: "scripted", ...bring(shelf) });
+    await session.sendAndWait({ prompt: script([{ say: "hello" }]) });
+    // The manifest is written last.
+    let before = -1;
+    await until("nothing more is asked", async () => {
+        const now = shelf.calls.length;
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const isQuiet = now === before;
+        before = now;
+        return isQuiet;
+    });
+    const calls = shelf.calls.map(({ name, args }) => `${name} ${args[0]}`);
+    assert.ok(calls.length <= 28, `${calls.length}: ${calls.join("\n")}`);
+});

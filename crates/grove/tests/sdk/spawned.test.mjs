@@ -1,8 +1,9 @@
 // The SDK starts Grove by itself, as it does its own CLI.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdir, readdir } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { test } from "node:test";
@@ -82,5 +83,26 @@ test("temporary files go with the host, unless COPILOT_KEEP_TEMP_FILES keeps the
         await client.stop();
         await run(GROVE, ["stop"], { env });
         assert.equal((await files()).length, left, `COPILOT_KEEP_TEMP_FILES=${keep}`);
+    }
+});
+
+test("a port that was opened by hand takes the token of the file, or of COPILOT_CONNECTION_TOKEN, and no other", async (t) => {
+    const at = await home(t);
+    for (const own of [undefined, "a token of its own"]) {
+        const env = { ...surroundings(at), ...(own && { COPILOT_CONNECTION_TOKEN: own }) };
+        const program = spawn(GROVE, ["copilot", "--headless", "--port", "0"], { env, stdio: ["ignore", "pipe", "ignore"] });
+        finally_(t, () => program.kill());
+        const [line] = await once(program.stdout, "data");
+        const [, port] = /listening on port (\d+)/i.exec(line);
+        const connectionToken = own ?? (await readFile(join(at, "data", "copilot-token"), "utf8"));
+        const client = new CopilotClient({ connection: RuntimeConnection.forUri(port, { connectionToken }) });
+        finally_(t, () => client.stop());
+        const session = await client.createSession({ model: "scripted", onPermissionRequest: approveAll });
+        const last = await session.sendAndWait({ prompt: script([{ say: "hello there" }]) });
+        assert.equal(last.data.content, "hello there");
+        for (const wrong of [undefined, "wrong"]) {
+            const stranger = new CopilotClient({ connection: RuntimeConnection.forUri(port, { connectionToken: wrong }) });
+            await assert.rejects(stranger.start(), /AUTHENTICATION/);
+        }
     }
 });

@@ -3,34 +3,39 @@
 //! Reading goes through tungstenite. What goes out is framed here: events once for all connections, the rest as it
 //! comes, and written without another copy.
 
+mod batch;
+mod budget;
 mod frame;
 mod frame_log;
 mod queue;
+mod writing;
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use grove_wire::jsonrpc::{self, ErrorObject, Frame};
-use tokio::io::AsyncWriteExt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
+pub(crate) use budget::{Budget, Reserved};
 pub use frame_log::FrameLog;
-pub(crate) use queue::{Answer, Close, Encode, Events, Notice, Outgoing, Queue};
+pub(crate) use queue::{Answer, AnswerPermit, Close, Encode, Events, Notice, Outgoing, Queue};
+pub(crate) use writing::{Texts, in_time};
 
 use crate::dialect::Peer;
 use crate::env::Stream;
 use crate::host::Host;
 use crate::sequencer::{Reply, ToSequencer};
 use frame_log::{Direction, Tap};
+use writing::Output;
 
 /// How many messages of a client may wait to be handled; with more, nothing is read from it.
 const INBOX: usize = 16;
@@ -40,6 +45,11 @@ const SOCKET_BUFFER: usize = 8 << 10;
 const READ_BUFFER: usize = 2 << 10;
 /// How many pieces are written at once.
 const PIECES: usize = 64;
+/// The bound of unread control frames (pongs) in tungstenite. With more, the newest ping alone is
+/// answered.
+const CONTROL_BYTES: usize = 64 << 10;
+/// How much is framed before it is written: answers are put together one by one.
+const FRAMED: usize = 1 << 20;
 /// How long a client that is told to go may take to hear it.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
@@ -49,6 +59,7 @@ pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(SOCKET_BUFFER)
+        .max_write_buffer_size(CONTROL_BYTES)
         .max_message_size(Some(limits.message_bytes))
         .max_frame_size(Some(limits.message_bytes));
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
@@ -62,19 +73,19 @@ pub(crate) async fn serve(host: Host, stream: impl Stream, first: Option<String>
     let tap = host.0.config.frame_log.as_ref().map(|log| log.tap(id, host.0.env.clock.clone()));
     // Both in one task: a request that takes its time does not hold up what streams out.
     let io = Io { host: &host, socket, queue: &queue, inbox, tap };
-    tokio::join!(handle_all(messages, &queue, &mut peer), io.run());
+    tokio::join!(handle_all(&host, messages, &queue, &mut peer), io.run());
     host.0.sequencer.tell(ToSequencer::Detach(id)).await.ok();
     peer.ended();
 }
 
 /// Handles a client's messages one after the other.
-async fn handle_all(mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>, peer: &mut Peer) {
+async fn handle_all(host: &Host, mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>, peer: &mut Peer) {
     let mut closed = pin!(queue.closed());
     loop {
         let step = async {
             match messages.recv().await {
                 Some(text) => {
-                    handle(&text, queue, peer).await;
+                    handle(host, &text, queue, peer).await;
                     true
                 }
                 None => false,
@@ -89,35 +100,16 @@ async fn handle_all(mut messages: mpsc::Receiver<Utf8Bytes>, queue: &Arc<Queue>,
 }
 
 /// Handles one frame to its end, so that what comes in one breath takes effect in its order.
-async fn handle(text: &str, queue: &Arc<Queue>, peer: &mut Peer) {
+async fn handle(host: &Host, text: &str, queue: &Arc<Queue>, peer: &mut Peer) {
     match jsonrpc::parse(text) {
         Err(error) => queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into())),
         Ok(Frame::Single(message)) => {
-            let Some(permit) = queue.answer_permit().await else { return };
+            let Some(permit) = queue.answer_permit(batch::ANSWER_BYTES).await else { return };
             let queue = queue.clone();
-            let reply: Reply = Box::new(move |encode| queue.push(Outgoing::Answer(Answer { encode, _permit: permit })));
+            let reply: Reply = Box::new(move |encode| queue.push(Outgoing::Answer(Answer::new(encode, permit))));
             peer.handle(message, reply).await;
         }
-        Ok(Frame::Batch(messages)) => {
-            // The answers take their place before anything that the batch causes.
-            let (slot, place) = oneshot::channel();
-            queue.push(Outgoing::Slot(place));
-            let mut answers = Vec::new();
-            for message in messages {
-                let (sender, answer) = oneshot::channel::<Encode>();
-                let reply: Reply = Box::new(move |encode| {
-                    // Nobody waits for it once the connection is gone.
-                    sender.send(encode).ok();
-                });
-                peer.handle(message, reply).await;
-                // A notification's reply is dropped unused, which ends this wait.
-                if let Ok(encode) = answer.await {
-                    answers.push(encode());
-                }
-            }
-            let frame = if answers.is_empty() { String::new() } else { jsonrpc::batch(&answers) };
-            slot.send(frame).ok();
-        }
+        Ok(Frame::Batch(messages)) => batch::handle(messages, queue, peer, host.0.env.spawn.as_ref()).await,
     }
 }
 
@@ -133,6 +125,7 @@ struct Io<'a, S> {
 impl<S: Stream> Io<'_, S> {
     async fn run(mut self) {
         let silence = self.host.0.config.limits.connection_silence;
+        let limit = self.host.0.config.limits.write_silence;
         let clock = self.host.0.env.clock.clone();
         let mut closed = pin!(self.queue.closed());
         // One alarm for many messages: it looks whether anything came since it was set, and is set again.
@@ -146,9 +139,14 @@ impl<S: Stream> Io<'_, S> {
                 tokio::select! {
                     biased;
                     () = self.queue.take(&mut items, clock.as_ref()) => {
-                        let last = out.add(&mut items, self.host, self.tap.as_ref()).await;
-                        out.write(&mut self.socket).await?;
-                        Ok(last)
+                        while !items.is_empty() {
+                            let last = out.add(&mut items, self.host, self.tap.as_ref()).await;
+                            out.write(&mut self.socket, clock.as_ref(), limit).await?;
+                            if last.is_some() {
+                                return Ok(last);
+                            }
+                        }
+                        Ok(None)
                     }
                     message = self.socket.next(), if !full => {
                         silent_alarms = 0;
@@ -162,7 +160,8 @@ impl<S: Stream> Io<'_, S> {
                         if silent_alarms > 3 {
                             return Ok(Some(Close::Silent));
                         }
-                        self.socket.send(Message::Ping(Bytes::new())).await?;
+                        let ping = self.socket.send(Message::Ping(Bytes::new()));
+                        in_time(clock.as_ref(), limit, ping).await?;
                         Ok(None)
                     }
                 }
@@ -173,6 +172,7 @@ impl<S: Stream> Io<'_, S> {
                     Ok(None) => {}
                     Ok(Some(reason)) => break reason,
                     Err(SocketError::Capacity(_)) => break Close::TooBig,
+                    Err(SocketError::Io(error)) if error.kind() == io::ErrorKind::TimedOut => break Close::Silent,
                     Err(_) => break Close::Gone,
                 },
                 reason = &mut closed => break reason,
@@ -220,109 +220,5 @@ fn received(
         Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
         Some(Ok(Message::Close(_))) | None => Ok(Some(Close::Gone)),
         Some(Err(error)) => Err(error),
-    }
-}
-
-/// What is to be written, in pieces. It survives a write that is given up half-way.
-#[derive(Default)]
-struct Output {
-    pieces: VecDeque<Bytes>,
-    /// The first piece is written in part.
-    begun: bool,
-}
-
-impl Output {
-    /// Frames what was taken from the queue. Gives the reason to close, where that came up.
-    async fn add(&mut self, items: &mut VecDeque<Outgoing>, host: &Host, tap: Option<&Tap>) -> Option<Close> {
-        let mut own = Vec::new();
-        let recorded = |text: &str| {
-            if let Some(tap) = tap {
-                tap.record(Direction::ToClient, text);
-            }
-        };
-        let frame = |text: &str, own: &mut Vec<u8>| {
-            recorded(text);
-            frame::text(text, own);
-        };
-        for item in items.drain(..) {
-            match item {
-                Outgoing::Events(events) => {
-                    if tap.is_some() {
-                        events.frames.iter().for_each(|(_, text)| recorded(text));
-                    }
-                    self.push(&mut own);
-                    self.pieces.push_back(events.framed.clone());
-                }
-                Outgoing::Frame(text) | Outgoing::Event(_, text) => frame(&text, &mut own),
-                Outgoing::Notice(notice) => frame(&notice.frame, &mut own),
-                Outgoing::Merged(merged) => {
-                    let event = merged.first.merged(merged.text, merged.last_seq);
-                    if let Some(text) = event.frame(merged.dialect, &host.0.config.registry) {
-                        frame(&text, &mut own);
-                    }
-                }
-                Outgoing::Answer(answer) => frame(&(answer.encode)(), &mut own),
-                // A batch of notifications has no answer.
-                Outgoing::Slot(place) => match place.await {
-                    Ok(text) if !text.is_empty() => frame(&text, &mut own),
-                    Ok(_) | Err(_) => {}
-                },
-                Outgoing::Last(reason) => {
-                    self.push(&mut own);
-                    return Some(reason);
-                }
-            }
-        }
-        self.push(&mut own);
-        None
-    }
-
-    fn push(&mut self, own: &mut Vec<u8>) {
-        if !own.is_empty() {
-            self.pieces.push_back(std::mem::take(own).into());
-        }
-    }
-
-    /// Writes everything.
-    async fn write<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
-        // What tungstenite had to say (a pong) must be out before something else is written beside it.
-        socket.flush().await?;
-        while !self.pieces.is_empty() {
-            self.write_some(socket.get_mut(), PIECES).await?;
-        }
-        // What TLS has taken lies in its own buffer until then.
-        socket.get_mut().flush().await?;
-        Ok(())
-    }
-
-    /// Writes the rest of the piece that is written in part.
-    async fn finish_begun<S: Stream>(&mut self, socket: &mut WebSocketStream<S>) -> Result<(), SocketError> {
-        while self.begun {
-            self.write_some(socket.get_mut(), 1).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_some(&mut self, stream: &mut impl Stream, most: usize) -> io::Result<()> {
-        let mut slices = [IoSlice::new(&[]); PIECES];
-        let count = self.pieces.len().min(most);
-        for (slice, piece) in slices.iter_mut().zip(self.pieces.iter().take(count)) {
-            *slice = IoSlice::new(piece);
-        }
-        let mut written = stream.write_vectored(&slices[..count]).await?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        while let Some(piece) = self.pieces.front_mut() {
-            if written < piece.len() {
-                self.begun |= written > 0;
-                piece.advance(written);
-                break;
-            }
-            written -= piece.len();
-            self.pieces.pop_front();
-            self.begun = false;
-        }
-        Ok(())
     }
 }

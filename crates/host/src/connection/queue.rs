@@ -9,6 +9,7 @@ use grove_core::Timestamp;
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
+use super::budget::{Budget, Reserved};
 use super::frame;
 use crate::config::Limits;
 use crate::dialect::Dialect;
@@ -29,7 +30,7 @@ pub(crate) enum Outgoing {
     /// An answer whose place is here and whose bytes are made when it is written.
     Answer(Answer),
     /// A place for an answer that is still being made.
-    Slot(oneshot::Receiver<String>),
+    Slot(oneshot::Receiver<Answer>),
     /// Nothing more follows: the connection is closed when this is reached.
     Last(Close),
 }
@@ -51,17 +52,58 @@ impl Events {
     }
 }
 
+/// Room for one answer, until it is written.
+pub(crate) struct AnswerPermit {
+    /// One of the answers that a connection may have under way; a frame that is one of several has none of its own.
+    _count: Option<OwnedSemaphorePermit>,
+    bytes: Reserved,
+}
+
 /// What a message counts beside its bytes, so that many small ones count as well.
 const ENTRY: usize = 64;
 
-/// Makes an answer's text, outside the sequencer.
-pub(crate) type Encode = Box<dyn FnOnce() -> String + Send>;
+/// An answer's text, or what makes it outside the sequencer.
+pub(crate) enum Encode {
+    Text(String),
+    Later(Box<dyn FnOnce() -> String + Send>),
+}
 
-/// An answer still to be encoded.
+impl Encode {
+    /// A text that is made when it is written.
+    pub(crate) fn later(make: impl FnOnce() -> String + Send + 'static) -> Self {
+        Encode::Later(Box::new(make))
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Encode::Text(text) => text,
+            Encode::Later(make) => make(),
+        }
+    }
+}
+
+/// An answer that waits to be written.
 pub(crate) struct Answer {
-    pub(crate) encode: Encode,
+    encode: Encode,
     /// Held until the answer is written: a client that does not read its answers waits with its questions.
-    pub(crate) _permit: OwnedSemaphorePermit,
+    permit: AnswerPermit,
+}
+
+impl Answer {
+    pub(crate) fn new(encode: Encode, mut permit: AnswerPermit) -> Self {
+        if let Encode::Text(text) = &encode {
+            permit.bytes.become_exactly(text.len());
+        }
+        Self { encode, permit }
+    }
+
+    /// The text, and the room that it takes up until it is written.
+    pub(crate) fn into_text(self) -> (String, AnswerPermit) {
+        let mut permit = self.permit;
+        let text = self.encode.into_text();
+        permit.bytes.become_exactly(text.len());
+        (text, permit)
+    }
 }
 
 /// What is told beside the events.
@@ -137,6 +179,7 @@ pub(crate) struct Queue {
     filled: Notify,
     close: watch::Sender<Option<Close>>,
     answers: Arc<Semaphore>,
+    answer_bytes: Arc<Budget>,
 }
 
 #[derive(Default)]
@@ -171,6 +214,7 @@ impl Queue {
             filled: Notify::new(),
             close: watch::Sender::new(None),
             answers: Arc::new(Semaphore::new(limits.open_answers)),
+            answer_bytes: Arc::new(Budget::new(limits.answer_bytes)),
         }
     }
 
@@ -290,9 +334,21 @@ impl Queue {
         }
     }
 
-    /// Waits for room for one more answer.
-    pub(crate) async fn answer_permit(&self) -> Option<OwnedSemaphorePermit> {
-        self.answers.clone().acquire_owned().await.ok()
+    /// Waits for room for one more answer, of which it is expected to have so many bytes.
+    pub(crate) async fn answer_permit(&self, bytes: usize) -> Option<AnswerPermit> {
+        let count = self.answers.clone().acquire_owned().await.ok()?;
+        let bytes = self.answer_bytes.reserve(bytes).await;
+        Some(AnswerPermit { _count: Some(count), bytes })
+    }
+
+    /// Waits for room for another frame of an answer that has its permit.
+    pub(crate) async fn further_permit(&self, bytes: usize) -> AnswerPermit {
+        AnswerPermit { _count: None, bytes: self.answer_bytes.reserve(bytes).await }
+    }
+
+    /// How many bytes the answers of a connection may have together.
+    pub(crate) fn answer_bytes(&self) -> usize {
+        self.answer_bytes.limit()
     }
 
     // Nothing in here can panic half-way, so a poisoned lock still guards a whole queue.

@@ -5,9 +5,11 @@
 //! may wait for them.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use grove_wire::copilot::error;
 use grove_wire::copilot::framing::{self, Decoder};
 use grove_wire::jsonrpc::{self, Calls, ErrorObject, Frame, Id, Message};
 use serde_json::value::RawValue;
@@ -16,8 +18,10 @@ use tokio::sync::mpsc;
 
 use super::endpoint::Endpoint;
 use super::peer::Peer;
-use crate::connection::{Close, Outgoing, Queue};
+use crate::config::Limits;
+use crate::connection::{AnswerPermit, Budget, Close, Outgoing, Queue, Reserved, Texts, in_time};
 use crate::env::Stream;
+use crate::host::Host;
 use crate::sequencer::ConnectionId;
 use crate::server::{Guest, ShownOut};
 
@@ -28,6 +32,10 @@ const WAITING: usize = 1_024;
 const CALLS: usize = 1_024;
 /// How much is read at once.
 const READ: usize = 16 << 10;
+/// How much is framed before it is written: answers are put together one by one.
+const FRAMED: usize = 1 << 20;
+/// How many bytes of a client's messages may wait. Past this the connection is closed.
+const WAITING_BYTES: usize = 32 << 20;
 
 /// The connections of SDKs, over all endpoints: a host that stops ends them.
 #[derive(Default)]
@@ -59,26 +67,35 @@ pub(super) struct Wanted {
     pub(super) id: Option<Id>,
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
+    /// Counts while the message waits.
+    _waits: Option<Reserved>,
+}
+
+impl Wanted {
+    fn bytes(&self) -> usize {
+        self.method.len() + self.params.as_ref().map_or(0, |params| params.get().len())
+    }
 }
 
 impl Endpoint {
-    /// Serves one connection until either side ends it.
-    pub async fn serve(&self, stream: impl Stream + 'static) {
-        self.serve_all(stream, None).await;
+    /// Serves one connection whose transport has authenticated the client, as pipes between two programs do, until either
+    /// side ends it.
+    pub async fn serve_pipes(&self, stream: impl Stream + 'static) {
+        self.serve(stream, None).await;
     }
 
-    /// The same for somebody who may be told to go as long as they were not let in.
+    /// Serves one connection of a client that has to send the endpoint's secret first. Until then it may be closed at any
+    /// time, and is after [`Limits::unauthenticated_time`](crate::Limits::unauthenticated_time).
     pub(crate) async fn serve_guest(&self, stream: impl Stream + 'static, guest: Guest, shown_out: ShownOut) {
-        self.serve_all(stream, Some((guest, shown_out))).await;
+        self.serve(stream, Some((guest, shown_out))).await;
     }
 
-    async fn serve_all(&self, stream: impl Stream + 'static, guest: Option<(Guest, ShownOut)>) {
+    async fn serve(&self, stream: impl Stream + 'static, guest: Option<(Guest, ShownOut)>) {
         let (guest, mut shown_out) = guest.unzip();
         let limits = &self.host().0.config.limits;
         let id = self.host().next_connection();
         let queue = Arc::new(Queue::new(limits));
         let calls = Arc::new(Calls::new(CALLS));
-        let decoder = Decoder::new(limits.message_bytes);
         let peer = Peer::new(self.clone(), id, queue.clone(), calls.clone(), guest);
         let (inbox, messages) = mpsc::channel(WAITING);
         let (reading, writing) = tokio::io::split(stream);
@@ -87,8 +104,8 @@ impl Endpoint {
         let talking = async {
             tokio::join!(
                 handle_all(messages, &queue, &peer),
-                read_all(reading, decoder, inbox, &queue, &calls),
-                write_all(writing, &queue, clock.as_ref()),
+                read_all(reading, limits, inbox, &queue, &calls, &peer),
+                write_all(writing, &queue, self.host()),
             )
         };
         let must_go = async {
@@ -97,9 +114,19 @@ impl Endpoint {
                 None => std::future::pending().await,
             }
         };
+        let too_late = async {
+            clock.sleep(limits.unauthenticated_time).await;
+            if peer.is_in() {
+                std::future::pending().await
+            }
+        };
         tokio::select! {
             _ = talking => {}
             () = must_go => queue.close(Close::Gone),
+            () = too_late => {
+                tracing::debug!("a client of the SDK's wire did not authenticate in time");
+                queue.close(Close::Gone);
+            }
         }
         self.host().0.lines.ended(id);
         calls.close();
@@ -127,13 +154,17 @@ async fn handle_all(mut messages: mpsc::Receiver<Wanted>, queue: &Arc<Queue>, pe
 /// Reads what a client says, until its end.
 async fn read_all(
     mut stream: impl AsyncRead + Unpin,
-    mut decoder: Decoder,
+    limits: &Limits,
     inbox: mpsc::Sender<Wanted>,
     queue: &Queue,
     calls: &Calls,
+    peer: &Peer,
 ) {
     let mut closed = pin!(queue.closed());
     let mut buffer = vec![0; READ];
+    let mut decoder = Decoder::new(limits.unauthenticated_bytes);
+    let mut unauthenticated_bytes = 0;
+    let waiting = Arc::new(Budget::new(WAITING_BYTES));
     loop {
         let read = tokio::select! {
             biased;
@@ -145,29 +176,48 @@ async fn read_all(
             return;
         }
         decoder.push(&buffer[..length]);
+        unauthenticated_bytes = if peer.is_in() { 0 } else { unauthenticated_bytes + length };
         loop {
+            let is_in = peer.is_in();
+            decoder.set_max_body(if is_in { limits.message_bytes } else { limits.unauthenticated_bytes });
             match decoder.next_frame() {
                 Ok(Some(text)) => {
-                    if let Err(reason) = received(&text, &inbox, queue, calls) {
+                    if let Err(reason) = received(&text, &inbox, queue, calls, peer, &waiting).await {
                         return queue.close(reason);
                     }
+                }
+                Ok(None) if !is_in && unauthenticated_bytes > limits.unauthenticated_bytes => {
+                    return end(queue, error::authentication_required());
                 }
                 Ok(None) => break,
                 Err(error) => {
                     // Behind a frame that cannot be told from the next one nothing can be understood.
                     tracing::warn!(%error, "a client of the SDK's wire is not understood");
-                    let error = ErrorObject::new(jsonrpc::code::PARSE, error.to_string());
-                    queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
-                    queue.push(Outgoing::Last(Close::TooBig));
-                    return;
+                    return end(queue, ErrorObject::new(jsonrpc::code::PARSE, error.to_string()));
                 }
             }
         }
     }
 }
 
+/// Says why the connection is closed, behind what waits to be written.
+fn end(queue: &Queue, error: ErrorObject) {
+    queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+    queue.push(Outgoing::Last(Close::TooBig));
+}
+
 /// Takes one frame. Gives the reason to close, where it is one.
-fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Calls) -> Result<(), Close> {
+///
+/// Before a client is authenticated, its messages are handled here, one by one: none of them needs an answer of the client,
+/// and what follows `connect` is read with the bounds of a client that is authenticated.
+async fn received(
+    text: &str,
+    inbox: &mpsc::Sender<Wanted>,
+    queue: &Queue,
+    calls: &Calls,
+    peer: &Peer,
+    waiting: &Arc<Budget>,
+) -> Result<(), Close> {
     let frame = match jsonrpc::parse(text) {
         Ok(frame) => frame,
         Err(error) => {
@@ -180,7 +230,7 @@ fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Cal
         Frame::Batch(messages) => messages,
     };
     for message in messages {
-        let wanted = match message {
+        let mut wanted = match message {
             Ok(Message::Response { id, outcome }) => {
                 // Whoever asked may not wait any longer.
                 calls.settle(&id, outcome);
@@ -190,15 +240,22 @@ fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Cal
                 id: Some(request.id.clone()),
                 method: request.method.to_string(),
                 params: request.params.map(ToOwned::to_owned),
+                _waits: None,
             },
             Ok(Message::Notification { method, params }) => {
-                Wanted { id: None, method: method.to_string(), params: params.map(ToOwned::to_owned) }
+                Wanted { id: None, method: method.to_string(), params: params.map(ToOwned::to_owned), _waits: None }
             }
             Err(invalid) => {
                 queue.push(Outgoing::Frame(jsonrpc::error(invalid.id.as_ref(), &invalid.error).into()));
                 continue;
             }
         };
+        if !peer.is_in() {
+            peer.handle(wanted).await;
+            continue;
+        }
+        let Some(waits) = waiting.try_reserve(wanted.bytes()) else { return Err(Close::Behind) };
+        wanted._waits = Some(waits);
         match inbox.try_send(wanted) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(Close::Behind),
@@ -209,38 +266,78 @@ fn received(text: &str, inbox: &mpsc::Sender<Wanted>, queue: &Queue, calls: &Cal
 }
 
 /// Writes what waits for a client. Each frame goes in one piece with its head.
-async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, clock: &dyn crate::env::Clock) {
+async fn write_all(mut stream: impl AsyncWrite + Unpin, queue: &Queue, host: &Host) {
+    let (clock, limit) = (host.0.env.clock.as_ref(), host.0.config.limits.write_silence);
     let mut closed = pin!(queue.closed());
     let mut items = VecDeque::new();
-    let mut bytes = Vec::new();
     'open: loop {
         tokio::select! {
             biased;
             _ = &mut closed => break,
             () = queue.take(&mut items, clock) => {}
         }
-        bytes.clear();
-        let mut last = false;
-        for item in items.drain(..) {
-            match item {
-                Outgoing::Frame(text) | Outgoing::Event(_, text) => bytes.extend(framing::frame(&text)),
-                Outgoing::Answer(answer) => bytes.extend(framing::frame(&(answer.encode)())),
-                Outgoing::Last(_) => last = true,
-                // Nobody hears of sessions in a dialect of the other wires here, and batches are answered one by one.
-                Outgoing::Events(_) | Outgoing::Notice(_) | Outgoing::Merged(_) | Outgoing::Slot(_) => {}
+        while !items.is_empty() {
+            let write = async {
+                let framed = frame_some(&mut items, host).await;
+                let mut rest = framed.bytes.as_slice();
+                while !rest.is_empty() {
+                    match in_time(clock, limit, stream.write(rest)).await? {
+                        0 => return Err(io::Error::from(io::ErrorKind::WriteZero)),
+                        written => rest = &rest[written..],
+                    }
+                }
+                in_time(clock, limit, stream.flush()).await?;
+                Ok(framed.is_last)
+            };
+            tokio::select! {
+                biased;
+                written = write => match written {
+                    Ok(false) => {}
+                    Ok(true) => break 'open,
+                    Err(error) => {
+                        tracing::debug!(%error, "nothing more can be written to a client of the SDK's wire");
+                        break 'open;
+                    }
+                },
+                _ = &mut closed => break 'open,
             }
-        }
-        let write = async {
-            stream.write_all(&bytes).await?;
-            stream.flush().await
-        };
-        tokio::select! {
-            biased;
-            written = write => if written.is_err() || last { break 'open },
-            _ = &mut closed => break 'open,
         }
     }
     queue.close(Close::Gone);
     // The SDK waits for the end of the connection after it has ended its half.
-    stream.shutdown().await.ok();
+    in_time(clock, limit, stream.shutdown()).await.ok();
+}
+
+/// Frames that are written together.
+#[derive(Default)]
+struct Framed {
+    bytes: Vec<u8>,
+    /// Held until they are written.
+    permits: Vec<AnswerPermit>,
+    is_last: bool,
+}
+
+/// Frames what was taken from the queue, as much of it as is written at once.
+async fn frame_some(items: &mut VecDeque<Outgoing>, host: &Host) -> Framed {
+    let mut framed = Framed::default();
+    while framed.bytes.len() < FRAMED
+        && let Some(item) = items.pop_front()
+    {
+        match Texts::of(item, host).await {
+            Texts::None => {}
+            Texts::One(text) => framed.bytes.extend(framing::frame(&text)),
+            Texts::Answer(text, permit) => {
+                framed.bytes.extend(framing::frame(&text));
+                framed.permits.push(permit);
+            }
+            Texts::Events(events) => {
+                events.frames.iter().for_each(|(_, text)| framed.bytes.extend(framing::frame(text)));
+            }
+            Texts::Last(_) => {
+                framed.is_last = true;
+                break;
+            }
+        }
+    }
+    framed
 }

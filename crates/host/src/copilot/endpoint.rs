@@ -17,7 +17,8 @@ use crate::sequencer::ConnectionId;
 pub struct EndpointConfig {
     /// The name of the store for sessions of a client that brings its own storage.
     pub store: StoreName,
-    /// What a client must say in `connect` to be let in. Without one, whoever reaches the endpoint is.
+    /// The secret that a client must send in `connect`. Without one, the endpoint accepts pipes alone
+    /// ([`Endpoint::serve_pipes`]): nobody who reaches an address gets in.
     pub secret: Option<String>,
     /// Whether the temporary files of its sessions stay.
     pub keeps_temp_files: bool,
@@ -77,16 +78,11 @@ impl Endpoint {
         self.0.config.keeps_temp_files
     }
 
-    /// Whether clients must say a secret.
-    pub(crate) fn is_locked(&self) -> bool {
-        self.0.config.secret.is_some()
-    }
-
     /// Whether this opens the endpoint, in a time that says nothing about where a guess is wrong.
     pub(super) fn opens(&self, guess: Option<&str>) -> bool {
         match &self.0.config.secret {
-            None => true,
-            Some(secret) => secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into(),
+            None => false,
+            Some(secret) => !secret.is_empty() && secret.as_bytes().ct_eq(guess.unwrap_or_default().as_bytes()).into(),
         }
     }
 

@@ -15,10 +15,10 @@ use serde_json::value::RawValue;
 use super::connection::Wanted;
 use super::endpoint::Endpoint;
 use super::permissions::no_locations;
-use crate::connection::{Answer, Outgoing, Queue};
+use crate::connection::{Answer, Encode, Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Published};
-use crate::server::Guest;
+use crate::server::{Guest, TokenId};
 use crate::session::{SessionHandle, ToSession};
 
 /// The host's end of a connection. Clones are the same one.
@@ -32,7 +32,7 @@ struct Inner {
     calls: Arc<Calls>,
     /// Who this is to the sessions that it takes part in.
     client: ClientId,
-    /// Who it is to the listener, where there is one.
+    /// The listener's record of a client that has to authenticate; none for pipes.
     guest: Option<Guest>,
     state: Mutex<State>,
 }
@@ -76,16 +76,22 @@ impl Peer {
         calls: Arc<Calls>,
         guest: Option<Guest>,
     ) -> Self {
+        let is_in = guest.is_none();
         let mut bytes = [0; 8];
         // Without randomness the connection's own number must do.
         endpoint.host().0.env.random.fill(&mut bytes).ok();
         let client = ClientId::from(format!("copilot-sdk-{}-{}", id.0, hex::encode(bytes)));
-        let state = Mutex::new(State { is_in: !endpoint.is_locked(), open: HashMap::new() });
+        let state = Mutex::new(State { is_in, open: HashMap::new() });
         let peer = Self(Arc::new(Inner { endpoint, id, queue, calls, client, guest, state }));
-        if !peer.endpoint().is_locked() {
+        if is_in {
             peer.let_in();
         }
         peer
+    }
+
+    /// Says whether the client is authenticated.
+    pub(super) fn is_in(&self) -> bool {
+        self.state().is_in
     }
 
     pub(super) fn endpoint(&self) -> &Endpoint {
@@ -160,29 +166,30 @@ impl Peer {
 
     /// Does what a client asks for. What takes its time is done beside what comes next.
     pub(super) async fn handle(&self, wanted: Wanted) {
-        let Wanted { id, method, params } = wanted;
+        let Wanted { id, method, params, .. } = wanted;
         let peer = self.clone();
         let doing: BoxFuture<'static, Answered> = match Method::named(&method) {
             None => {
-                let error =
-                    if self.state().is_in { error::unhandled(&method) } else { error::authentication_required() };
+                let error = if self.is_in() { error::unhandled(&method) } else { error::authentication_required() };
                 Box::pin(async move { Err(Refused::Error(error)) })
             }
             Some(known) => Box::pin(async move { peer.request(known, params.as_deref()).await }),
         };
-        let (Some(id), Some(permit)) = (id, self.0.queue.answer_permit().await) else {
+        let known = Method::named(&method);
+        let expected = known.map_or(ANSWER_BYTES, answer_bytes);
+        let (Some(id), Some(permit)) = (id, self.0.queue.answer_permit(expected).await) else {
             drop(doing.await);
             return;
         };
         let queue = self.0.queue.clone();
-        let takes_time = Method::named(&method).is_some_and(takes_time);
+        let takes_time = known.is_some_and(takes_time);
         let answering = async move {
             let text = match doing.await {
                 Ok(result) => jsonrpc::response_raw(&id, result.get()),
                 Err(Refused::Failed(reason)) => jsonrpc::error(Some(&id), &error::failed(&method, reason)),
                 Err(Refused::Error(error)) => jsonrpc::error(Some(&id), &error),
             };
-            queue.push(Outgoing::Answer(Answer { encode: Box::new(move || text), _permit: permit }));
+            queue.push(Outgoing::Answer(Answer::new(Encode::Text(text), permit)));
         };
         match takes_time {
             true => self.host().0.env.spawn.spawn(Box::pin(answering)),
@@ -194,7 +201,7 @@ impl Peer {
         if method == Method::Connect {
             return self.connect(read(method, params)?);
         }
-        if !self.state().is_in {
+        if !self.is_in() {
             return Err(Refused::Error(error::authentication_required()));
         }
         match method {
@@ -317,11 +324,13 @@ impl Peer {
     }
 
     fn connect(&self, params: ConnectParams) -> Answered {
-        if !self.endpoint().opens(params.token.as_deref()) {
-            return Err(Refused::Error(error::authentication_failed()));
-        }
+        // Without a guest the transport has authenticated the client.
         if let Some(guest) = &self.0.guest {
-            guest.let_in()?;
+            if !self.endpoint().opens(params.token.as_deref()) {
+                return Err(Refused::Error(error::authentication_failed()));
+            }
+            // A port's own secret counts as the host's token: programs that carry ports hold that one.
+            guest.let_in(TokenId::Host)?;
         }
         self.let_in();
         answer(&ConnectResult::of(env!("CARGO_PKG_VERSION")))
@@ -368,6 +377,20 @@ impl Peer {
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The expected size of an answer, before it is known.
+const ANSWER_BYTES: usize = 1 << 20;
+/// The same for an answer with all that was said in a session.
+const HISTORY_BYTES: usize = 32 << 20;
+
+/// How many bytes an answer is expected to have, so that not too many large ones are made at once.
+fn answer_bytes(method: Method) -> usize {
+    match method {
+        Method::SessionGetMessages | Method::SessionsReadPersistedEvents => HISTORY_BYTES,
+        Method::WorkspaceReadFile | Method::WorkspaceReadCheckpoint | Method::EventLogRead => 4 * ANSWER_BYTES,
+        _ => ANSWER_BYTES,
     }
 }
 

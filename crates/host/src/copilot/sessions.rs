@@ -30,6 +30,7 @@ const EFFORTS: [&str; 5] = ["reasoning_effort", "reasoningEffort", "effort", "th
 
 impl Peer {
     pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, Refused> {
+        refuse_hooks(&params)?;
         let id = match &params.session_id {
             Some(id) => id.clone(),
             None => self.host().new_id()?,
@@ -54,6 +55,7 @@ impl Peer {
     }
 
     pub(super) async fn resume(&self, params: OpenParams) -> Result<OpenResult, Refused> {
+        refuse_hooks(&params)?;
         let id = params.session_id.clone().unwrap_or_default();
         self.note_temp_files(&id);
         self.fetch(&SessionId::from(id.as_str())).await?;
@@ -333,6 +335,18 @@ impl Endpoint {
                 }
             }
         }));
+    }
+}
+
+/// A hook that is never invoked would deny nothing: the session must not begin as if it could.
+fn refuse_hooks(params: &OpenParams) -> Result<(), Refused> {
+    match params.hooks {
+        Some(true) => Err(Refused::Failed(
+            "Grove does not invoke the SDK's hooks yet, so a preToolUse hook that denies would not stop its tool: \
+             open the session without `hooks`, and deny in `onPermissionRequest`"
+                .to_owned(),
+        )),
+        Some(false) | None => Ok(()),
     }
 }
 

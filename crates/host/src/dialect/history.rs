@@ -6,6 +6,7 @@ use grove_wire::x_grove::history::{ListParams, ListResult, Method, Row, ScanPara
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
+use crate::connection::Encode;
 use crate::history::{self, OpenError, Query, Scan, Unavailable};
 use crate::host::Host;
 use crate::sequencer::Reply;
@@ -22,13 +23,13 @@ pub(super) fn handle(host: &Host, id: Id, method: Method, params: Option<&RawVal
                 Ok(params) => encode(&id, &scan(host, &params)),
                 Err(error) => jsonrpc::error(Some(&id), &error),
             };
-            return reply(Box::new(move || answer));
+            return reply(Encode::Text(answer));
         }
         Method::List => read_params(params).and_then(query),
     };
     let query = match query {
         Ok(query) => query,
-        Err(error) => return reply(Box::new(move || jsonrpc::error(Some(&id), &error))),
+        Err(error) => return reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
     };
     let host = host.clone();
     host.clone().0.env.spawn.spawn(Box::pin(async move {
@@ -36,7 +37,7 @@ pub(super) fn handle(host: &Host, id: Id, method: Method, params: Option<&RawVal
             Ok(result) => encode(&id, &result),
             Err(error) => jsonrpc::error(Some(&id), &unavailable(&error)),
         };
-        reply(Box::new(move || answer));
+        reply(Encode::Text(answer));
     }));
 }
 

@@ -13,6 +13,7 @@ use grove_wire::x_grove::import::*;
 use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
+use crate::connection::Encode;
 use crate::host::{CreateError, Host};
 use crate::import::{Import, ImportError, NewImport};
 use crate::sequencer::Reply;
@@ -42,7 +43,7 @@ impl Imports {
             Method::Abort => self.abort(params).await.map(|result| encode(&id, &result)),
         };
         let answer = answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &error));
-        reply(Box::new(move || answer));
+        reply(Encode::Text(answer));
     }
 
     /// The connection is over.
@@ -114,7 +115,7 @@ impl Imports {
                 ),
                 Err(error) => jsonrpc::error(Some(&id), &refusal(&error)),
             };
-            reply(Box::new(move || answer));
+            reply(Encode::Text(answer));
         }));
     }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::import::Imports;
 use super::sessions::Layer;
 use super::{Dialect, ahp, v1};
-use crate::connection::Queue;
+use crate::connection::{Encode, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Reply};
 
@@ -61,7 +61,7 @@ impl Peer {
                     }
                     Some(x_grove::Method::Removal(method)) if self.has_begun() => {
                         let answer = super::removal::answer(&self.host, &id, method, request.params).await;
-                        return reply(Box::new(move || answer));
+                        return reply(Encode::Text(answer));
                     }
                     Some(x_grove::Method::History(method)) if self.has_begun() => {
                         return super::history::handle(&self.host, id, method, request.params, reply);
@@ -73,10 +73,10 @@ impl Peer {
                                 let host = self.host.clone();
                                 self.host.0.env.spawn.spawn(Box::pin(async move {
                                     let answer = begun.answer(&host).await;
-                                    reply(Box::new(move || answer));
+                                    reply(Encode::Text(answer));
                                 }));
                             }
-                            Err(error) => reply(Box::new(move || jsonrpc::error(Some(&id), &error))),
+                            Err(error) => reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
                         };
                     }
                     Some(_) | None => request,
@@ -86,7 +86,7 @@ impl Peer {
                     Speaking::Ahp(peer) => peer.request(request, reply).await,
                 };
                 if let Err((reply, error)) = answered {
-                    reply(Box::new(move || jsonrpc::error(Some(&id), &error)));
+                    reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 }
             }
             Ok(Message::Notification { method, params }) => {
@@ -104,7 +104,7 @@ impl Peer {
                 Speaking::V1(_) => {}
                 Speaking::Ahp(peer) => peer.answered(&id, outcome),
             },
-            Err(Invalid { id, error }) => reply(Box::new(move || jsonrpc::error(id.as_ref(), &error))),
+            Err(Invalid { id, error }) => reply(Encode::later(move || jsonrpc::error(id.as_ref(), &error))),
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::encode;
-use crate::connection::{Notice, Outgoing, Queue};
+use crate::connection::{Encode, Notice, Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::Reply;
 use crate::sessions::{Refusal, Visit, Why};
@@ -49,7 +49,7 @@ impl Layer {
         let begun = self.begin(client, method, params);
         let (visit, call) = match begun {
             Ok(begun) => begun,
-            Err(error) => return reply(Box::new(move || jsonrpc::error(Some(&id), &error))),
+            Err(error) => return reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
         };
         match call {
             Call::Subscribe => self.subscribe(visit.as_ref(), &id, reply),
@@ -143,7 +143,7 @@ fn answer(id: &Id, outcome: Result<Outcome, Refusal>, reply: Reply) {
         Ok(outcome) => encode(id, &outcome),
         Err(refusal) => jsonrpc::error(Some(id), &refused(refusal)),
     };
-    reply(Box::new(move || answer));
+    reply(Encode::Text(answer));
 }
 
 fn refused(refusal: Refusal) -> ErrorObject {

@@ -120,6 +120,18 @@ pub(crate) async fn begin(
     }
 }
 
+/// How many characters a label may have: rows of a tree carry it.
+const MAX_LABEL: usize = 200;
+
+fn checked_label(label: Option<String>) -> Result<Option<String>, ErrorObject> {
+    match label {
+        Some(label) if label.chars().count() > MAX_LABEL => {
+            Err(ErrorObject::invalid_params(format!("a label may have {MAX_LABEL} characters")))
+        }
+        label => Ok(label),
+    }
+}
+
 fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject> {
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let request = match method {
@@ -150,13 +162,13 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
                 summarize,
                 custom_instructions: filled(instructions),
                 replace_instructions,
-                label: filled(label),
+                label: checked_label(filled(label))?,
             };
             TreeRequest::Navigate { target: entry, wishes }
         }
         Method::Label => {
             let LabelParams { entry, label } = read_params(params)?;
-            TreeRequest::Label { target: entry, label }
+            TreeRequest::Label { target: entry, label: checked_label(label)? }
         }
         Method::Merge => {
             let MergeParams { entry, instructions } = read_params(params)?;
@@ -350,7 +362,8 @@ fn row(row: Row) -> TreeRow {
         kind: row.kind.name().unwrap_or("unknown").to_owned(),
         role: row.shown.role,
         text: row.shown.text,
-        label: row.label,
+        // Another program may have written a longer one.
+        label: row.label.map(|label| label.chars().take(MAX_LABEL).collect()),
         time: row.time,
         active: row.is_active,
         leaf: row.is_leaf,

@@ -9,7 +9,7 @@ use grove_wire::jsonrpc::{self, ErrorObject, Frame, Message};
 use grove_wire::x_grove::Method;
 
 use super::access::bearer;
-use super::{Guest, Refusal, Server};
+use super::{Guest, Refusal, Server, TokenId};
 use crate::dialect::x_grove;
 
 /// How large such a request may be.
@@ -21,10 +21,11 @@ pub(super) async fn answer(
     Extension(guest): Extension<Guest>,
     request: Request,
 ) -> Response {
-    let place = bearer(request.headers()).and_then(|token| server.host.0.leases.place(token));
-    let Some(place) = place else { return Refusal::Bearer.into_response() };
+    let token = bearer(request.headers()).map(str::to_owned);
+    let place = token.as_deref().and_then(|token| server.host.0.leases.place(token));
+    let (Some(token), Some(place)) = (token, place) else { return Refusal::Bearer.into_response() };
     // A summary takes its time, and no stranger may cut it short.
-    if let Err(full) = guest.let_in() {
+    if let Err(full) = guest.let_in(TokenId::lease(&token)) {
         return full.into_response();
     }
     let Ok(body) = to_bytes(request.into_body(), BODY).await else {

@@ -31,9 +31,9 @@ pub use page::{Asset, Caching, Page};
 pub use tls::{Certificate, CertificateFileError, TlsListener};
 pub use unix::UnixSocket;
 
-use access::{Refusal, in_query};
-use guests::{Doorstep, Places, Proof};
-pub(crate) use guests::{Guest, ShownOut};
+use access::{Refusal, check_length, in_query};
+use guests::{Doorstep, PlaceLimits, Places, Proof};
+pub(crate) use guests::{Guest, ShownOut, TokenId};
 use page_access::{Nonce, PageAnswer, ProofRate};
 use ticket::Tickets;
 use visits::Visits;
@@ -61,6 +61,7 @@ struct Server {
     proofs: Arc<ProofRate>,
     visits: Arc<Visits>,
     programs: Arc<sdk::Programs>,
+    places: Places,
 }
 
 /// A host that is served.
@@ -93,6 +94,7 @@ impl Serving {
             proofs: Arc::new(ProofRate::new(self.host.0.env.clock.now())),
             visits: self.visits.clone(),
             programs: self.programs.clone(),
+            places: self.places.clone(),
         };
         let (router, places, doorstep) = (router(server), self.places.clone(), self.doorstep());
         let env = self.host.0.env.clone();
@@ -157,7 +159,12 @@ pub fn serve_with_page(host: Host, access: Access, page: Page, listener: Box<dyn
 }
 
 fn serve_all(host: Host, access: Access, page: Option<Arc<Page>>, listener: Box<dyn Listener>) -> Serving {
-    let places = Places::new(host.0.config.limits.connections);
+    let limits = &host.0.config.limits;
+    let places = Places::new(PlaceLimits {
+        all: limits.connections,
+        per_token: limits.token_connections,
+        owner: limits.owner_connections,
+    });
     let serving = Serving {
         page,
         tickets: Tickets::new(host.0.env.clone()),
@@ -212,12 +219,17 @@ fn router(server: Server) -> Router {
         .with_state(server)
 }
 
-/// Nothing is served to a request whose `Host` or `Origin` is not ours.
+/// Nothing is served to a request whose `Host` or `Origin` is not ours, or whose end others could see elsewhere.
 async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
-    let mut response = match server.access.check_source(request.headers()) {
+    let checked = check_length(request.headers());
+    let mut response = match checked.and_then(|()| server.access.check_source(request.headers())) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
+    if checked.is_err() {
+        // What follows may be a part of it.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::restrict(&mut response);
     }
@@ -330,7 +342,7 @@ async fn upgrade(State(server): State<Server>, Extension(guest): Extension<Guest
         None if allowed.is_ok() || ticket.is_some_and(|ticket| server.tickets.redeem(&ticket)) => None,
         None => return Refusal::Ticket.into_response(),
     };
-    let place = match guest.let_in() {
+    let place = match guest.let_in(TokenId::Host) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };

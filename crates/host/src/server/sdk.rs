@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use grove_core::StoreName;
 use hyper_util::rt::TokioIo;
 
-use super::guests::Proof;
-use super::{Guest, Server, Serving, accepted, arrived};
+use super::guests::{Doorstep, Proof};
+use super::{Guest, Server, Serving, TokenId, accepted, arrived};
 use crate::copilot::{Endpoint, EndpointConfig};
 use crate::env::Listener;
 
@@ -21,8 +21,12 @@ use crate::env::Listener;
 pub const PROTOCOL: &str = "grove-copilot";
 /// Names the program whose connection it is: 1 to 40 letters and digits.
 pub const PROGRAM: &str = "x-grove-program";
-/// What its clients must say to be let in.
+/// The secret that its clients must send. Every connection needs one, but for those that say [`TRANSPORT`].
 pub const SECRET: &str = "x-grove-secret";
+/// Says that the program itself, or the one at the other end of its pipes, speaks on the connection: [`PIPES`].
+pub const TRANSPORT: &str = "x-grove-transport";
+/// The one value of [`TRANSPORT`].
+pub const PIPES: &str = "pipes";
 
 /// Says that the temporary files of its sessions stay.
 pub const KEEPS_TEMP_FILES: &str = "x-grove-keeps-temp-files";
@@ -32,11 +36,10 @@ impl Serving {
     pub fn serve_sdks(&self, endpoint: Endpoint, mut listener: Box<dyn Listener>) {
         let env = self.host.0.env.clone();
         let (places, visits, doorstep) = (self.places.clone(), self.visits.clone(), self.doorstep());
-        let proof = if endpoint.is_locked() { Proof::Needed } else { Proof::Unneeded };
         let spawn = env.spawn.clone();
         spawn.spawn(Box::pin(async move {
             while let Some(stream) = accepted(listener.as_mut(), &env).await {
-                let Some((guest, shown_out)) = arrived(&places, &doorstep, proof) else { continue };
+                let Some((guest, shown_out)) = arrived(&places, &doorstep, Proof::Needed) else { continue };
                 let (endpoint, visit) = (endpoint.clone(), visits.begin());
                 env.spawn.spawn(Box::pin(async move {
                     endpoint.serve_guest(stream, guest, shown_out).await;
@@ -55,6 +58,7 @@ pub(super) struct Programs(Mutex<HashMap<String, Weak<Opened>>>);
 /// An endpoint that is there for as long as somebody holds this.
 struct Opened {
     endpoint: Endpoint,
+    doorstep: Doorstep,
     program: String,
     programs: Arc<Programs>,
 }
@@ -79,7 +83,9 @@ fn opened(server: &Server, program: &str, secret: Option<String>, keeps_temp_fil
     let store = StoreName::from(format!("copilot-{program}"));
     let config = EndpointConfig { store, secret, keeps_temp_files };
     let endpoint = Endpoint::new(server.host.clone(), config);
-    let opened = Arc::new(Opened { endpoint, program: program.to_owned(), programs: server.programs.clone() });
+    let doorstep = Doorstep::new(server.host.0.config.limits.strangers);
+    let opened =
+        Arc::new(Opened { endpoint, doorstep, program: program.to_owned(), programs: server.programs.clone() });
     all.insert(program.to_owned(), Arc::downgrade(&opened));
     opened
 }
@@ -99,17 +105,28 @@ pub(super) async fn carry(
         let help = format!("this address speaks {PROTOCOL}, for a program that is named in {PROGRAM}\n");
         return (StatusCode::UPGRADE_REQUIRED, help).into_response();
     };
-    let place = match guest.let_in() {
+    let (secret, keeps_temp_files) =
+        (said(SECRET).filter(|secret| !secret.is_empty()), said(KEEPS_TEMP_FILES).is_some());
+    let pipes = said(TRANSPORT).is_some_and(|transport| transport == PIPES);
+    if secret.is_none() && !pipes {
+        let help = format!("clients of a port must send a secret, which the program says in {SECRET}\n");
+        return (StatusCode::BAD_REQUEST, help).into_response();
+    }
+    let place = match guest.let_in(TokenId::Host) {
         Ok(place) => place,
         Err(full) => return full.into_response(),
     };
-    let (secret, keeps_temp_files) = (said(SECRET), said(KEEPS_TEMP_FILES).is_some());
     let upgraded = hyper::upgrade::on(&mut request);
     let visit = server.visits.begin();
     let opened = opened(&server, &program, secret, keeps_temp_files);
+    let places = server.places.clone();
     server.host.0.env.spawn.spawn(Box::pin(async move {
         match upgraded.await {
-            Ok(stream) => opened.endpoint.serve(TokioIo::new(stream)).await,
+            Ok(stream) if pipes => opened.endpoint.serve_pipes(TokioIo::new(stream)).await,
+            Ok(stream) => {
+                let (guest, shown_out) = Guest::carried(places, place.clone(), &opened.doorstep);
+                opened.endpoint.serve_guest(TokioIo::new(stream), guest, shown_out).await;
+            }
             Err(error) => tracing::debug!(%error, "a connection for an SDK was not taken up"),
         }
         drop((opened, place, visit));

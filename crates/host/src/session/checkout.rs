@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use grove_core::*;
-use grove_work::{Repository, local_path, pull_request_address};
+use grove_work::{MAX_PATH_BYTES, Repository, local_path, pull_request_address};
 
 use super::{Ended, SessionTask, ToSession};
 use crate::sequencer::Stopped;
@@ -42,18 +42,25 @@ fn seen(folder: PathBuf) -> Option<Checkout> {
     is_there.then(|| Repository::of(&folder).as_ref().map(checkout_of).unwrap_or_default())
 }
 
+/// The checkout of a repository, with texts that rows in lists can carry: they come out of files that anybody may have
+/// written.
 fn checkout_of(repository: &Repository) -> Checkout {
-    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let text = |path: &PathBuf| listed(path.to_string_lossy().into_owned());
     Checkout {
-        root: Some(text(&repository.root)),
-        worktree_of: repository.worktree_of.as_ref().map(text),
-        remote: repository.origin.clone(),
-        github: repository.github_name(),
-        branch: repository.branch.clone(),
-        base_branch: repository.base_branch.clone(),
-        branch_pull_request: repository.pull_request.clone(),
+        root: text(&repository.root),
+        worktree_of: repository.worktree_of.as_ref().and_then(text),
+        remote: repository.origin.clone().and_then(listed),
+        github: repository.github_name().and_then(listed),
+        branch: repository.branch.clone().and_then(listed),
+        base_branch: repository.base_branch.clone().and_then(listed),
+        branch_pull_request: repository.pull_request.clone().and_then(listed),
         own_pull_request: None,
     }
+}
+
+/// A text that is short enough for a row in a list. Half a name would be another one, so a longer one is none.
+fn listed(text: String) -> Option<String> {
+    (text.len() <= MAX_PATH_BYTES).then_some(text)
 }
 
 /// The newest pull request that a command of a turn made: whatever makes one says its address in a line of its own.
@@ -98,7 +105,7 @@ impl SessionTask {
     pub(super) fn look_after(&mut self, ended: &Ended) {
         let turn = self.tip.chat(&ended.chat).and_then(|chat| chat.turns.get(chat.position(&ended.turn)?));
         if let Some(made) = turn.and_then(|turn| made_in(turn)) {
-            self.looks.made = Some(made.to_owned());
+            self.looks.made = listed(made.to_owned());
         }
         self.look_at_checkout();
     }

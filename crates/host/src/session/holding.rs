@@ -26,6 +26,9 @@ const SOON: Duration = Duration::from_millis(100);
 /// and one that failed again.
 const LATER: Duration = Duration::from_secs(1);
 
+/// How many characters of a reason are told.
+const REASON: usize = 1_000;
+
 /// What a session's task holds for its provider.
 #[derive(Default)]
 pub(super) struct Holding {
@@ -361,6 +364,8 @@ impl SessionTask {
 
     /// Tells clients why nothing can be saved, or that it can. It goes past what is held, which it is about.
     async fn set_unsaved(&mut self, reason: Option<String>) -> Result<(), Stopped> {
+        // The words are a provider's.
+        let reason = reason.map(|reason| reason.chars().take(REASON).collect::<String>());
         if self.tip.details.unsaved == reason {
             return Ok(());
         }

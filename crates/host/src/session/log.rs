@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grove_core::*;
-use grove_fs::{FsError, SessionFs};
+use grove_fs::{Backend, FsError, SessionFs};
 use grove_tree::turns::{Origin, ended_turn, header_line, name_line, turn_lines};
-use grove_tree::{AppendError, Ending, EntryNo, Index, LogError, Owner, Role, store};
+use grove_tree::{AppendError, Ending, EntryNo, Index, Indexer, LogError, Owner, Role, store};
 
 use sha2::{Digest, Sha256};
 
@@ -56,6 +56,9 @@ struct Written {
     turns: HashSet<TurnId>,
     /// Each with when it began: on another branch a turn may have the same id.
     begun: HashSet<(TurnId, Timestamp)>,
+    /// The header of a log that does not exist yet. It goes in front of what is appended first: each append may be a call to
+    /// another program.
+    header: Option<Vec<u8>>,
 }
 
 impl Written {
@@ -189,7 +192,7 @@ impl ChatLog {
         index: Index,
         turns: &[Arc<Turn>],
     ) -> Self {
-        let written = Written { index: Arc::new(index), turns: HashSet::new(), begun: HashSet::new() };
+        let written = Written { index: Arc::new(index), turns: HashSet::new(), begun: HashSet::new(), header: None };
         let mut log = Self { written: Some(written), ..Self::new(fs, session, chat) };
         log.note(turns);
         log
@@ -239,7 +242,7 @@ impl ChatLog {
         for permission in permissions {
             if written.index.find(&permission.id()).is_none() {
                 let leaf = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned());
-                self.append(&mut written.index, &permission.line(leaf.as_deref())).await?;
+                self.append(&mut written, &permission.line(leaf.as_deref())).await?;
             }
         }
         // What fails half-way is looked at anew next time.
@@ -258,10 +261,15 @@ impl ChatLog {
             None => self.open(session).await?,
         };
         // What fails half-way is looked at anew next time.
-        let (written, appended) = self.append_missing(written, session, chat).await?;
+        let (mut written, appended) = self.append_missing(written, session, chat).await?;
+        if written.header.is_some() {
+            self.append(&mut written, b"").await?;
+        }
         if appended {
-            // The journal lets go of what is here, so it must be on the disk.
-            self.fs.sync(&self.path).await?;
+            // The journal lets go of what is here, so it must be on the disk. What a provider has answered is where it wants it.
+            if self.fs.backend() != Backend::Rpc {
+                self.fs.sync(&self.path).await?;
+            }
             if written.index.log_length() >= self.indexed + INDEX_EVERY {
                 let (fs, index) = (self.fs.as_ref(), &written.index);
                 if store::write_side_index(fs, &self.path, &self.side_path, index).await.is_err() {
@@ -298,7 +306,7 @@ impl ChatLog {
             };
             let parent = leaf(&written.index);
             let lines = turn_lines(turn, origin, parent.as_deref(), &|id| written.index.find(id).is_some());
-            self.append(&mut written.index, &lines.bytes).await?;
+            self.append(&mut written, &lines.bytes).await?;
             written.turns.insert(turn.id.clone());
             written.begun.insert((turn.id.clone(), turn.started_at));
             self.append_entries(&mut written, chat).await?;
@@ -312,7 +320,7 @@ impl ChatLog {
             let parent = leaf(&written.index);
             let is_taken = |id: &str| written.index.find(id).is_some();
             let lines = name_line(&session.id, name, at, parent.as_deref(), &is_taken);
-            self.append(&mut written.index, &lines.bytes).await?;
+            self.append(&mut written, &lines.bytes).await?;
         }
         let appended = written.index.len() > before;
         Ok((written, appended))
@@ -327,15 +335,19 @@ impl ChatLog {
             }
             // It was written before a crash, perhaps.
             if entry_id(&entry.line).is_some_and(|id| written.index.find(&id).is_none()) {
-                self.append(&mut written.index, format!("{}\n", entry.line).as_bytes()).await?;
+                self.append(written, format!("{}\n", entry.line).as_bytes()).await?;
             }
         }
         Ok(())
     }
 
-    async fn append(&self, index: &mut Arc<Index>, lines: &[u8]) -> Result<(), ChatLogError> {
-        self.fs.append_file(&self.path, lines).await?;
-        let index = Arc::make_mut(index);
+    async fn append(&self, written: &mut Written, lines: &[u8]) -> Result<(), ChatLogError> {
+        match &written.header {
+            Some(header) => self.fs.append_file(&self.path, &[header.as_slice(), lines].concat()).await?,
+            None => self.fs.append_file(&self.path, lines).await?,
+        }
+        written.header = None;
+        let index = Arc::make_mut(&mut written.index);
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             index.append(line)?;
         }
@@ -346,7 +358,11 @@ impl ChatLog {
     async fn open(&self, session: &Session) -> Result<Written, ChatLogError> {
         let fs = self.fs.as_ref();
         if !fs.exists(&self.path).await? {
-            fs.append_file(&self.path, &header_line(session)).await?;
+            let header = header_line(session);
+            let mut indexer = Indexer::new();
+            indexer.feed(&header);
+            let index = Arc::new(indexer.finish()?);
+            return Ok(Written { index, turns: HashSet::new(), begun: HashSet::new(), header: Some(header) });
         }
         let written = self.read_written().await?;
         if written.index.header().is_none() {
@@ -367,8 +383,8 @@ impl ChatLog {
                 index = self.read().await?;
             }
             Ending::Torn { offset } => {
-                let size = usize::try_from(fs.stat(&self.path).await?.size).unwrap_or(usize::MAX);
-                let torn = fs.read_range(&self.path, offset, size).await?;
+                // To the end, wherever it is: a provider's sizes need not be bytes.
+                let torn = fs.read_range(&self.path, offset, usize::MAX).await?;
                 tracing::warn!(
                     session = %self.session, chat = %self.chat, bytes = torn.len(),
                     "the last line of a log is cut off: it is kept beside the log, in a file that ends with .torn"
@@ -382,7 +398,7 @@ impl ChatLog {
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
         let begun: HashSet<_> = lines.iter().filter_map(|line| ended_turn(line)).collect();
         let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
-        Ok(Written { index: Arc::new(index), turns, begun })
+        Ok(Written { index: Arc::new(index), turns, begun, header: None })
     }
 
     /// The log as it is on the disk, with everything that is over; `None` where there is none yet.

@@ -778,7 +778,8 @@ async fn a_host_that_is_killed_at_any_call_has_lost_nothing_that_a_client_saw() 
 #[tokio::test(start_paused = true)]
 async fn whichever_call_fails_nothing_is_lost_or_doubled() {
     let (calls, whole) = undisturbed().await;
-    for failure in [Failure::NotDone, Failure::Done, Failure::DoneAndLost] {
+    let silent = [Failure::Silent, Failure::DoneAndSilent];
+    for failure in [Failure::NotDone, Failure::Done, Failure::DoneAndLost].into_iter().chain(silent) {
         for number in 0..calls {
             let (_host, lender, mut client, chat) = begun().await;
             quiet(&lender).await;
@@ -864,4 +865,43 @@ async fn a_session_at_a_provider_does_not_go_to_another_host() {
     client.barrier().await;
     assert_eq!((lender.log("s").await, client.session(URI).clone()), (log, before), "nothing has changed");
     client.run_script(&chat, "t2", json!([{"say": "it goes on"}])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_goes_on_after_an_append_that_is_never_answered() {
+    for failure in [Failure::Silent, Failure::DoneAndSilent] {
+        let (_host, lender, mut client, chat) = begun().await;
+        client.run_script(&chat, "t0", json!([{"say": "before"}])).await;
+        quiet(&lender).await;
+        client.script(&chat, "t1", json!([{"say": "kept"}])).await;
+        client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+        lender.fail_next_append(failure);
+        let start = Instant::now();
+        client.until(|client| unsaved(client).is_some()).await;
+        client.turn_end(&chat, "t1").await;
+        // The call's own time, and a retry.
+        assert!(start.elapsed() < Duration::from_secs(20), "{failure:?}: {:?}", start.elapsed());
+        client.run_script(&chat, "t2", json!([{"say": "after"}])).await;
+        let log = lender.log("s").await;
+        assert_eq!(count(&log, "grove.turnEnd"), 3, "{failure:?}: nothing lost, nothing doubled: {log}");
+        assert_eq!(said(&client, &chat), ["before", "kept", "after"], "{failure:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_turn_of_a_session_costs_few_calls_of_its_provider() {
+    let (_host, lender, mut client, chat) = begun().await;
+    quiet(&lender).await;
+    let created = lender.asked().len();
+    client.run_script(&chat, "t1", json!([{"say": "hello"}])).await;
+    quiet(&lender).await;
+    let first = lender.asked().len();
+    client.run_script(&chat, "t2", json!([{"say": "again"}])).await;
+    quiet(&lender).await;
+    let asked: Vec<_> =
+        lender.asked().iter().map(|asked| format!("{} {}", asked.method, asked.params["path"])).collect();
+    // It was 38 with the creation before, and 12 for each turn behind it.
+    assert!(first <= 28, "{first} with the creation: {:#?}", &asked[..first]);
+    assert!(asked.len() - first <= 10, "the second: {:#?}", &asked[first..]);
+    assert!(created < first);
 }

@@ -60,6 +60,8 @@ pub(crate) struct Lender {
     files: Mutex<HashMap<String, MemoryFs>>,
     asked: Mutex<Vec<Asked>>,
     fault: Mutex<Fault>,
+    /// How the next append fails.
+    next_append: Mutex<Option<Failure>>,
 }
 
 pub(crate) fn config() -> ProviderConfig {
@@ -74,7 +76,13 @@ pub(crate) fn config() -> ProviderConfig {
 impl Lender {
     pub(crate) fn new() -> Arc<Self> {
         let provider = Provider::new(Conventions::Posix, config().capabilities);
-        Arc::new(Self { provider, files: Mutex::default(), asked: Mutex::default(), fault: Mutex::default() })
+        Arc::new(Self {
+            provider,
+            files: Mutex::default(),
+            asked: Mutex::default(),
+            fault: Mutex::default(),
+            next_append: Mutex::default(),
+        })
     }
 
     /// Answers for a session from now on, with the files that it had.
@@ -91,6 +99,10 @@ impl Lender {
 
     pub(crate) fn fail(&self, fault: Fault) {
         *self.fault.lock().unwrap() = fault;
+    }
+
+    pub(crate) fn fail_next_append(&self, failure: Failure) {
+        *self.next_append.lock().unwrap() = Some(failure);
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
@@ -113,6 +125,9 @@ impl RemoteCalls for Lender {
             *self.fault.lock().unwrap() = left;
             fault = Fault::None;
             once = Some(failure).filter(|_| number == 0);
+        }
+        if method == "sessionFs.appendFile" {
+            once = once.or(self.next_append.lock().unwrap().take());
         }
         if once == Some(Failure::NotDone) {
             return Err(CallError::Refused { code: -32603, message: "once".to_owned() });

@@ -9,6 +9,7 @@ mod agents;
 mod ahp;
 mod backends;
 mod checkout;
+mod copilot;
 mod damage;
 mod durable;
 mod entrusted;

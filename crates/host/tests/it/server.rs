@@ -6,8 +6,9 @@ use std::time::Duration;
 use grove_agents::scripted::ScriptedAgent;
 use grove_host::copilot::{Endpoint, EndpointConfig};
 use grove_host::server::{self, Access, Asset, Caching, Page, Serving, Token};
-use grove_host::{Config, Env, FrameLog, Host, Limits};
+use grove_host::{Config, Env, Folders, FrameLog, Host, Limits};
 use grove_testkit::Client;
+use grove_work::{Roots, file_uri};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
@@ -310,4 +311,134 @@ async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
     let mut silent: Vec<_> = (0..20).map(|_| open()).collect();
     assert!(is_closed(&mut silent[0]).await && !is_closed(&mut silent[19]).await);
     assert!(!is_closed(&mut known).await);
+}
+
+#[tokio::test]
+async fn a_request_whose_end_is_not_certain_is_refused_and_its_connection_closed() {
+    let host = Served::start(Config::default(), None).await;
+    let smuggled = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:7000\r\n\r\n";
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    for headers in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        "Transfer-Encoding: xchunked\r\nContent-Length: 5\r\n",
+        "Transfer-Encoding : chunked\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nContent-Length: 6\r\n",
+        "Content-Length: 5, 5\r\n",
+        "Content-Length: +5\r\n",
+        "Content-Length: 5\r\n Transfer-Encoding: chunked\r\n",
+        &format!("{upgrade}Content-Length: 5\r\n"),
+    ] {
+        for line in ["GET /healthz", "POST /ticket", "POST /x-grove", "GET /nothing"] {
+            let mut stream = host.dial();
+            let head = format!("{line} HTTP/1.1\r\nHost: {ADDRESS}\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n");
+            stream.write_all(format!("{head}0\r\n\r\n{smuggled}").as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            let read = tokio::time::timeout(Duration::from_secs(5), stream.read_to_string(&mut answer)).await;
+            read.unwrap_or_else(|_| panic!("{line} {headers:?}: the connection stays open")).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 400"), "{line} {headers:?}: {answer}");
+            assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{line} {headers:?}: {answer}");
+        }
+    }
+    // An ordinary body is taken.
+    let answer = host.http("POST /ticket", &[&format!("Authorization: Bearer {TOKEN}"), "Content-Length: 0"]).await;
+    assert_eq!(answer.status, 200);
+}
+
+/// A WebSocket, upgraded by hand, whose frames the test writes itself.
+async fn raw_socket(host: &Served, buffer: usize) -> DuplexStream {
+    let (mut near, far) = tokio::io::duplex(buffer);
+    host.dial.send(far).unwrap();
+    let head = format!(
+        "GET /ws?tkn={TOKEN} HTTP/1.1\r\nHost: {ADDRESS}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    near.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(near.read_u8().await.unwrap());
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101"));
+    near
+}
+
+/// A frame as a client sends it, masked with nothing.
+fn client_frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x80 | opcode];
+    match payload.len() {
+        short @ 0..=125 => frame.push(0x80 | short as u8),
+        long => {
+            frame.push(0x80 | 126);
+            frame.extend_from_slice(&(long as u16).to_be_bytes());
+        }
+    }
+    frame.extend_from_slice(&[0; 4]);
+    frame.extend_from_slice(payload);
+    frame
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_reads_is_dropped_however_much_it_says() {
+    let host = Served::start(Config::default(), None).await;
+    for opcode in [0x9, 0x1] {
+        let mut client = raw_socket(&host, 16 << 10).await;
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {"protocolVersion": 1, "clientId": "x"}})
+        .to_string();
+        client.write_all(&client_frame(0x1, hello.as_bytes())).await.unwrap();
+        // Pings are answered with pongs, requests with answers; both are signs of life, and neither is read.
+        let says = match opcode {
+            0x9 => client_frame(0x9, &[b'p'; 100]),
+            _ => client_frame(0x1, br#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#),
+        };
+        let since = Instant::now();
+        let gone = async {
+            loop {
+                if client.write_all(&says).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let gone = tokio::time::timeout(Duration::from_secs(300), gone).await;
+        assert!(gone.is_ok(), "opcode {opcode}: it is still there after {:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(120), "{:?}", since.elapsed());
+    }
+    // Nobody is left who came in.
+    tokio::time::timeout(Duration::from_secs(10), host.serving.drained()).await.unwrap();
+}
+
+#[tokio::test]
+async fn answers_under_way_are_bounded_in_bytes_and_none_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large");
+    std::fs::write(&path, "x".repeat(1 << 20)).unwrap();
+    let limits = Limits { answer_bytes: 4 << 20, ..Limits::default() };
+    let folders =
+        Folders { roots: Roots { read: vec![folder.path().to_owned()], ..Roots::default() }, ..Folders::default() };
+    let host = Served::start(Config { limits, folders, ..Config::default() }, None).await;
+    let mut client = host.client("a").await;
+    let read =
+        |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "fetchContent", "params": {"uri": file_uri(&path)}});
+    // Beyond the bound a request of a batch is refused by itself.
+    client.send(json!((0..20).map(read).collect::<Vec<_>>()).to_string()).await;
+    let answers: Vec<Value> = serde_json::from_str(&client.frame().await.unwrap()).unwrap();
+    let refused =
+        answers.iter().filter(|answer| answer["error"]["message"].as_str().is_some_and(|m| m.contains("batch")));
+    assert_eq!(answers.len(), 20);
+    assert!(
+        (15..=18).contains(&refused.count()),
+        "{:?}",
+        answers.iter().map(|a| a["error"].clone()).collect::<Vec<_>>()
+    );
+    // One by one they wait for each other.
+    for id in 0..20 {
+        client.send(read(id).to_string()).await;
+    }
+    for id in 0..20 {
+        let answer: Value = serde_json::from_str(&client.frame().await.unwrap()).unwrap();
+        assert_eq!((&answer["id"], answer["result"].is_object()), (&json!(id), true));
+    }
 }

@@ -356,3 +356,61 @@ async fn an_agent_is_told_the_summaries_in_place_of_what_they_stand_for() {
     let told = agent.0.lock().unwrap().clone();
     assert!(told.contains("in short of what was left") && !told.contains("eggs"), "{told}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_request_in_a_batch_holds_up_neither_its_connection_nor_what_streams_out() {
+    let host = TestHost::start(Config::default()).await;
+    let (mut client, chat) = two_answers(&host).await;
+    let one = entry(&mut client, "one").await;
+    let params = json!({"channel": URI, "entry": one, "summarize": true, "instructions": "script:[{\"hang\": true}]"});
+    let request =
+        |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let quick = request(802, "listSessions", json!({"channel": "ahp-root://", "limit": 1}));
+    let subscribe = request(803, "subscribe", json!({"channel": URI}));
+    for (with_snapshot, batch) in [
+        (false, json!([request(801, "x-grove/navigate", params.clone()), quick])),
+        (true, json!([request(801, "x-grove/navigate", params.clone()), quick, subscribe])),
+    ] {
+        client.send(batch.to_string()).await;
+        if with_snapshot {
+            // A snapshot has its place before the events that follow it, so it does not wait for the summary.
+            let ids = batch_ids(&mut client).await;
+            assert_eq!(ids, [json!(802), json!(803)]);
+        }
+        client.until(|client| client.chat(&chat).activity.is_some()).await;
+        // What is asked behind the batch is answered, and what happens is told.
+        client.barrier().await;
+        client.send(request(804, "x-grove/abort", json!({"channel": URI})).to_string()).await;
+        let ids = batch_and_answer(&mut client, 804).await;
+        let expected = if with_snapshot { vec![json!(801)] } else { vec![json!(802), json!(801)] };
+        assert_eq!(ids, expected, "what takes long is answered when it is done");
+        client.until(|client| client.chat(&chat).activity.is_none()).await;
+    }
+}
+
+/// The ids of the next batch of answers, once one request was answered as well.
+async fn batch_and_answer(client: &mut Client, id: u64) -> Vec<Value> {
+    let (mut batch, mut is_answered) = (None, false);
+    loop {
+        let text = client.frame().await.unwrap();
+        match serde_json::from_str(&text).unwrap() {
+            Value::Array(answers) => batch = Some(answers.into_iter().map(|answer| answer["id"].clone()).collect()),
+            _ => is_answered |= client.take(&text).is_some_and(|(answered, _)| answered.as_json() == id.to_string()),
+        }
+        match batch.take_if(|_| is_answered) {
+            Some(batch) => return batch,
+            None => continue,
+        }
+    }
+}
+
+/// The ids of the next batch of answers. Everything else on the way is taken.
+async fn batch_ids(client: &mut Client) -> Vec<Value> {
+    loop {
+        let text = client.frame().await.unwrap();
+        match serde_json::from_str(&text).unwrap() {
+            Value::Array(answers) => return answers.into_iter().map(|answer| answer["id"].clone()).collect(),
+            _ => drop(client.take(&text)),
+        }
+    }
+}

@@ -14,6 +14,7 @@ const KEPT: usize = 64 * 1024;
 
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const LENGTH: &str = "content-length";
+const TYPE: &str = "content-type";
 
 /// Why a stream cannot be read any further. It has to be closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum FramingError {
     LongHead,
     #[error("a frame's head is no text")]
     HeadIsNoText,
+    /// An HTTP request has such lines: a web page can send one to any port of its machine.
+    #[error("a frame's head has a line other than Content-Length and Content-Type: this is no HTTP server")]
+    UnknownHeader,
     #[error("a frame's head says no Content-Length: it must be there exactly once")]
     NoLength,
     #[error("{0:?} is no Content-Length: it must be a number of bytes")]
@@ -52,6 +56,11 @@ impl Decoder {
     /// A decoder that takes bodies of at most `max_body` bytes.
     pub fn new(max_body: usize) -> Self {
         Self { max_body, buffer: Vec::new(), start: 0, searched: 0, body: None, failed: None }
+    }
+
+    /// Changes the largest body that is accepted, from the next head on.
+    pub fn set_max_body(&mut self, max_body: usize) {
+        self.max_body = max_body;
     }
 
     /// Takes what came. Frames have to be taken out before more is put in: nothing else bounds what is kept.
@@ -136,19 +145,23 @@ impl Decoder {
     }
 }
 
-/// The length that a head says. Other lines are left alone.
+/// The length that a head says. Any header but `Content-Length` and `Content-Type` is refused.
 fn length_in(head: &[u8]) -> Result<usize, FramingError> {
     let head = std::str::from_utf8(head).map_err(|_| FramingError::HeadIsNoText)?;
-    let mut lengths = head.split("\r\n").filter_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.trim().eq_ignore_ascii_case(LENGTH).then_some(value.trim())
-    });
-    match (lengths.next(), lengths.next()) {
-        (Some(length), None) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
+    let mut lengths = Vec::new();
+    for line in head.split("\r\n") {
+        match line.split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case(LENGTH) => lengths.push(value.trim_matches([' ', '\t'])),
+            Some((name, _)) if name.eq_ignore_ascii_case(TYPE) => {}
+            Some(_) | None => return Err(FramingError::UnknownHeader),
+        }
+    }
+    match lengths[..] {
+        [length] if length.bytes().all(|byte| byte.is_ascii_digit()) => {
             length.parse().map_err(|_| FramingError::BadLength(length.to_owned()))
         }
-        (Some(length), None) => Err(FramingError::BadLength(length.to_owned())),
-        (None, _) | (Some(_), Some(_)) => Err(FramingError::NoLength),
+        [length] => Err(FramingError::BadLength(length.to_owned())),
+        [] | [_, _, ..] => Err(FramingError::NoLength),
     }
 }
 
@@ -196,23 +209,51 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_of_a_head_are_ignored_and_names_are_read_in_any_case() {
+    fn a_head_may_have_a_content_type_and_names_are_read_in_any_case() {
         let mut decoder = Decoder::new(10);
-        decoder.push(b"Content-Type: application/json; charset=utf-8\r\ncontent-LENGTH:2 \r\nodd\r\n\r\n{}");
+        decoder.push(b"Content-Type: application/json; charset=utf-8\r\ncontent-LENGTH:2 \r\n\r\n{}");
         assert_eq!(all(&mut decoder), Ok(vec!["{}".to_owned()]));
+    }
+
+    #[test]
+    fn a_head_with_any_other_header_ends_the_stream() {
+        let heads = [
+            "POST / HTTP/1.1\r\nHost: 127.0.0.1:4141\r\nContent-Type: text/plain\r\nContent-Length: 2",
+            "GET /Content-Length: 2",
+            "Content-Length: 2\r\nOrigin: http://evil.example",
+            "Content-Length: 2\r\nodd",
+            "Content-Length: 2\nHost: x",
+            " Content-Length: 2",
+            "Content-Length : 2",
+            "\r\nContent-Length: 2",
+        ];
+        for head in heads {
+            let found = error(format!("{head}\r\n\r\n{{}}").as_bytes());
+            let refused = matches!(found, FramingError::UnknownHeader | FramingError::BadLength(_));
+            assert!(refused, "{head:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn the_largest_body_may_change_between_frames() {
+        let mut decoder = Decoder::new(2);
+        decoder.push(&[frame("{}"), frame("[1,2]")].concat());
+        assert_eq!(decoder.next_frame(), Ok(Some("{}".to_owned())));
+        decoder.set_max_body(5);
+        assert_eq!(decoder.next_frame(), Ok(Some("[1,2]".to_owned())));
     }
 
     #[test]
     fn what_is_longer_than_its_bound_is_refused_before_it_came() {
         assert_eq!(error(b"Content-Length: 11\r\n\r\n"), FramingError::LongBody { length: 11, limit: 10 });
         assert_eq!(error(&[b'x'; MAX_HEAD]), FramingError::LongHead);
-        let long = format!("X: {}\r\nContent-Length: 2\r\n\r\n{{}}", "x".repeat(MAX_HEAD));
+        let long = format!("Content-Type: {}\r\nContent-Length: 2\r\n\r\n{{}}", "x".repeat(MAX_HEAD));
         assert_eq!(error(long.as_bytes()), FramingError::LongHead);
     }
 
     #[test]
     fn a_head_must_say_one_length_that_is_a_number() {
-        assert_eq!(error(b"X: 1\r\n\r\n"), FramingError::NoLength);
+        assert_eq!(error(b"Content-Type: x\r\n\r\n"), FramingError::NoLength);
         assert_eq!(error(b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"), FramingError::NoLength);
         for bad in ["-1", "+1", "1e3", "", "99999999999999999999999999"] {
             let head = format!("Content-Length: {bad}\r\n\r\n");

@@ -48,7 +48,7 @@ impl Peer {
                     data: Some(serde_json::json!({ "supportedVersions": supported })),
                     ..ErrorObject::new(error_code::UNSUPPORTED_PROTOCOL_VERSION, error.to_string())
                 };
-                reply(Box::new(move || jsonrpc::error(Some(&id), &error)));
+                reply(Encode::later(move || jsonrpc::error(Some(&id), &error)));
                 self.queue.push(Outgoing::Last(Close::Unspoken));
                 return Ok(());
             }
@@ -67,7 +67,7 @@ impl Peer {
         let answer: AttachAnswer = Box::new(move |attached| {
             let server_seq = attached.published.seq;
             let cuts = cut_all(&asked, foreign, &attached, &limits);
-            Box::new(move || {
+            Encode::later(move || {
                 let begun = ahp::InitializeResult {
                     protocol_version: version.to_string(),
                     server_seq,
@@ -137,7 +137,7 @@ impl Peer {
                     // Nothing happens in what another tool left, so nothing of it was missed.
                     let there = attached.subscribed.into_iter().zip(foreign);
                     let there: Vec<bool> = there.map(|(there, foreign)| there || foreign.is_some()).collect();
-                    Box::new(move || {
+                    Encode::later(move || {
                         let missing = asked.iter().zip(there).filter(|(_, there)| !there).map(|(uri, _)| uri);
                         let missing = serde_json::to_string(&missing.collect::<Vec<_>>()).unwrap_or_default();
                         let actions = actions(&missed, &registry);
@@ -147,7 +147,7 @@ impl Peer {
                 }
                 Missed::Together(None) => {
                     let cuts = cut_all(&asked, foreign, &attached, &limits);
-                    Box::new(move || {
+                    Encode::later(move || {
                         let snapshots = join(cuts.iter().map(|cut| cut.json()));
                         jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
                     })
@@ -163,7 +163,7 @@ impl Peer {
                         (false, _) => foreign.map(|foreign| foreign.at(uri, seq)).into(),
                     });
                     let outcomes: Vec<_> = outcomes.collect();
-                    Box::new(move || {
+                    Encode::later(move || {
                         let outcomes = asked.iter().zip(outcomes).map(|(uri, outcome)| {
                             let channel = serde_json::to_string(uri).unwrap_or_default();
                             match outcome {
@@ -255,7 +255,7 @@ impl Peer {
             let Some(snapshot) = self.watches.subscribe(&watch, &uri).await else {
                 return Err((reply, not_found(&uri)));
             };
-            reply(Box::new(move || encode(&id, &snapshot)));
+            reply(Encode::later(move || encode(&id, &snapshot)));
             return Ok(());
         }
         let Some(wanted) = self.wanted(&uri).await else { return Err((reply, not_found(&uri))) };
@@ -266,7 +266,7 @@ impl Peer {
             // Nothing happens in what another tool left, so there is nothing to be told of.
             Ok(Some((foreign, seq))) => {
                 let cut = foreign.at(&uri, seq);
-                reply(Box::new(move || jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json()))));
+                reply(Encode::later(move || jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json()))));
                 return Ok(());
             }
             Ok(None) => {}
@@ -285,13 +285,13 @@ impl Peer {
             answer: Box::new(move |subscribed| match subscribed {
                 Subscribed::Yes(published) => {
                     let cut = cut(&uri, published, &limits, view);
-                    Box::new(move || match cut {
+                    Encode::later(move || match cut {
                         Some(cut) => jsonrpc::response_raw(&id, &format!(r#"{{"snapshot":{}}}"#, cut.json())),
                         None => jsonrpc::error(Some(&id), &missing),
                     })
                 }
-                Subscribed::Unknown => Box::new(move || jsonrpc::error(Some(&id), &missing)),
-                Subscribed::TooMany => Box::new(move || {
+                Subscribed::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
+                Subscribed::TooMany => Encode::later(move || {
                     let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
                     jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
                 }),

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use self::resources::Watches;
 use super::answer::{encode, not_initialized, read_params};
-use crate::connection::Queue;
+use crate::connection::{Encode, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Reply, Spellings, Wanted};
 
@@ -134,7 +134,7 @@ impl Peer {
         };
         match answer {
             Ok(text) => {
-                reply(Box::new(move || text));
+                reply(Encode::Text(text));
                 Ok(())
             }
             Err(error) => Err((reply, error)),

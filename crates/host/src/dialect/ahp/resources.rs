@@ -257,7 +257,7 @@ fn time_text(time: SystemTime) -> Option<String> {
 
 fn file_error(error: &FileError, uri: &str) -> ErrorObject {
     let code = match error {
-        FileError::NotAFileUri(_) => code::INVALID_PARAMS,
+        FileError::NotAFileUri(_) | FileError::LongPath { .. } => code::INVALID_PARAMS,
         FileError::NotFound { .. } => error_code::NOT_FOUND,
         FileError::Outside { .. } | FileError::PermissionDenied { .. } => error_code::PERMISSION_DENIED,
         FileError::NotAFolder { .. } | FileError::NotAFile { .. } => code::INVALID_PARAMS,

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::{Peer, no_session, not_found, shown};
+use crate::connection::Encode;
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
@@ -298,13 +299,13 @@ impl Peer {
     ) -> Result<(), (Reply, ErrorObject)> {
         let answer = encode(&id, &ahp::EmptyResult {});
         match self.older_turns(params).await {
-            Ok(None) => reply(Box::new(move || answer)),
+            Ok(None) => reply(Encode::Text(answer)),
             Ok(Some((channel, action))) => {
                 let frame = move |seq| {
                     let action = RawValue::from_string(action).ok()?;
                     ahp::encode::aside(&channel, &action, seq, None, None).map(Arc::from)
                 };
-                let answer: crate::connection::Encode = Box::new(move || answer);
+                let answer = Encode::Text(answer);
                 let loaded = Aside { connection: self.id, frame: Box::new(frame), answer: Some((reply, answer)) };
                 // A host that is stopping closes the connection; that is the answer.
                 self.host.0.sequencer.tell(ToSequencer::Tell(loaded)).await.ok();
@@ -483,7 +484,8 @@ fn create_error(error: &CreateError) -> ErrorObject {
         CreateError::BadUri(_)
         | CreateError::UnknownModel { .. }
         | CreateError::Store(_)
-        | CreateError::WorkingDirectory(_) => jsonrpc::code::INVALID_PARAMS,
+        | CreateError::WorkingDirectory(_)
+        | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
         CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
         CreateError::Exists(_) | CreateError::Kept(_) => error_code::SESSION_ALREADY_EXISTS,
         CreateError::Folder(_)

@@ -123,7 +123,7 @@ impl Peer {
         };
         match answer {
             Ok(text) => {
-                reply(Box::new(move || text));
+                reply(Encode::Text(text));
                 Ok(())
             }
             Err(error) => Err((reply, error)),
@@ -158,7 +158,7 @@ impl Peer {
             Box::new(move |attached| {
                 let seq = attached.published.seq;
                 let cuts = cut_all(&wanted, foreign, &attached, &limits);
-                Box::new(move || {
+                Encode::later(move || {
                     let folder = folder.and_then(|folder| serde_json::to_string(&file_uri(&folder)).ok());
                     let folder = folder.map(|folder| format!(r#","defaultDirectory":{folder}"#)).unwrap_or_default();
                     let meta = serde_json::Value::Object(announced.meta());
@@ -194,7 +194,7 @@ impl Peer {
             &subscriptions,
             Box::new(move |attached| -> Encode {
                 match attached.missed {
-                    Missed::Together(Some(missed)) => Box::new(move || {
+                    Missed::Together(Some(missed)) => Encode::later(move || {
                         let frames: Vec<_> =
                             missed.iter().filter_map(|(event, dialect)| event.frame(*dialect, &registry)).collect();
                         let actions = join(frames.iter().filter_map(|frame| v1::encode::envelope_in(frame)));
@@ -202,7 +202,7 @@ impl Peer {
                     }),
                     Missed::Together(None) | Missed::Each(_) => {
                         let cuts = cut_all(&wanted, foreign, &attached, &limits);
-                        Box::new(move || {
+                        Encode::later(move || {
                             let snapshots = join(cuts.iter().map(|cut| cut.json()));
                             jsonrpc::response_raw(&id, &format!(r#"{{"type":"snapshot","snapshots":[{snapshots}]}}"#))
                         })
@@ -260,7 +260,7 @@ impl Peer {
         match self.opened(&uri, limits.snapshot_bytes).await {
             Ok(Some((foreign, seq))) => {
                 let cut = foreign.at(&uri, seq);
-                reply(Box::new(move || jsonrpc::response_raw(&id, &cut.json())));
+                reply(Encode::later(move || jsonrpc::response_raw(&id, &cut.json())));
                 return Ok(());
             }
             Ok(None) => {}
@@ -274,13 +274,13 @@ impl Peer {
             answer: Box::new(move |subscribed| match subscribed {
                 Subscribed::Yes(published) => {
                     let cut = cut(&uri, published, &limits, limits.snapshot_bytes);
-                    Box::new(move || match cut {
+                    Encode::later(move || match cut {
                         Some(cut) => jsonrpc::response_raw(&id, &cut.json()),
                         None => jsonrpc::error(Some(&id), &missing),
                     })
                 }
-                Subscribed::Unknown => Box::new(move || jsonrpc::error(Some(&id), &missing)),
-                Subscribed::TooMany => Box::new(move || {
+                Subscribed::Unknown => Encode::later(move || jsonrpc::error(Some(&id), &missing)),
+                Subscribed::TooMany => Encode::later(move || {
                     let message = format!("a connection may have {} subscriptions at most", limits.subscriptions);
                     jsonrpc::error(Some(&id), &ErrorObject::invalid_request(message))
                 }),
@@ -344,7 +344,8 @@ impl Peer {
                 CreateError::BadUri(_)
                 | CreateError::UnknownModel { .. }
                 | CreateError::Store(_)
-                | CreateError::WorkingDirectory(_) => jsonrpc::code::INVALID_PARAMS,
+                | CreateError::WorkingDirectory(_)
+                | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
                 CreateError::Exists(_) | CreateError::Kept(_) => error_code::SESSION_EXISTS,
                 CreateError::Folder(_)
@@ -540,7 +541,7 @@ fn no_session(uri: &str) -> ErrorObject {
 
 fn file_error(error: FileError) -> ErrorObject {
     let code = match &error {
-        FileError::NotAFileUri(_) => jsonrpc::code::INVALID_PARAMS,
+        FileError::NotAFileUri(_) | FileError::LongPath { .. } => jsonrpc::code::INVALID_PARAMS,
         FileError::NotFound { .. }
         | FileError::Outside { .. }
         | FileError::PermissionDenied { .. }

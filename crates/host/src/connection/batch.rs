@@ -1,0 +1,151 @@
+//! Batches: several messages in one frame, answered by one frame.
+//!
+//! Requests take effect in their order. One that takes its time holds up neither what the client says next nor what streams
+//! out. Only an answer with a snapshot has a fixed place, before the events that follow it: where a batch has one, and a
+//! request that takes its time as well, it is answered by two frames.
+
+use std::sync::Arc;
+
+use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message};
+use grove_wire::x_grove;
+use tokio::sync::oneshot;
+
+use super::queue::{Answer, Encode, Outgoing, Queue};
+use crate::dialect::Peer;
+use crate::env::Spawn;
+use crate::sequencer::Reply;
+
+/// The expected size of an answer, before it is known.
+pub(super) const ANSWER_BYTES: usize = 1 << 20;
+/// The expected size of all answers of a batch, at most.
+const BATCH_BYTES: usize = 16 << 20;
+/// An answer that has no more than this is never too large.
+const SMALL: usize = 4 << 10;
+/// Requests whose answers have their place among the events.
+const PLACED: [&str; 4] = ["initialize", "reconnect", "subscribe", "createResourceWatch"];
+
+/// How a message is answered.
+enum Kind {
+    /// At its place among the events.
+    Placed,
+    /// Beside everything else: it may take long.
+    Slow(Id),
+    Other,
+}
+
+impl Kind {
+    fn of(message: &Result<Message<'_>, Invalid>) -> Self {
+        match message {
+            Ok(Message::Request(request)) if PLACED.contains(&&*request.method) => Kind::Placed,
+            Ok(Message::Request(request)) if x_grove::Method::named(&request.method).is_some() => {
+                Kind::Slow(request.id.clone())
+            }
+            Ok(_) | Err(_) => Kind::Other,
+        }
+    }
+}
+
+/// The answers of a batch, bounded together.
+struct Answers {
+    texts: Vec<String>,
+    bytes: usize,
+    limit: usize,
+    /// One did not fit. No request behind it is carried out.
+    is_full: bool,
+}
+
+impl Answers {
+    fn new(limit: usize) -> Self {
+        Self { texts: Vec::new(), bytes: 0, limit, is_full: false }
+    }
+
+    /// Adds an answer. A small one always fits: a change that was made is never answered with an error.
+    fn push(&mut self, id: Option<&Id>, text: String) {
+        let fits = self.texts.is_empty() || self.bytes.saturating_add(text.len()) <= self.limit;
+        if fits || text.len() <= SMALL {
+            self.bytes += text.len();
+            self.texts.push(text);
+        } else {
+            self.is_full = true;
+            self.refuse(id);
+        }
+    }
+
+    fn refuse(&mut self, id: Option<&Id>) {
+        let words =
+            format!("the answers of a batch may have {} bytes together: ask for this one by itself", self.limit);
+        self.texts.push(jsonrpc::error(id, &ErrorObject::invalid_request(words)));
+    }
+
+    /// The frame, where there is anything to answer.
+    fn frame(self) -> Option<String> {
+        (!self.texts.is_empty()).then(|| jsonrpc::batch(&self.texts))
+    }
+}
+
+/// Handles a batch. What takes its time in it is waited for in a task of its own.
+pub(super) async fn handle(
+    messages: Vec<Result<Message<'_>, Invalid>>,
+    queue: &Arc<Queue>,
+    peer: &mut Peer,
+    spawn: &dyn Spawn,
+) {
+    let limit = queue.answer_bytes();
+    // Both frames of a batch must fit beside each other.
+    let most = BATCH_BYTES.min(limit / 4);
+    let expected = ANSWER_BYTES.saturating_mul(messages.len()).min(most);
+    let Some(permit) = queue.answer_permit(expected).await else { return };
+    let mut answers = Answers::new(limit);
+    let mut place = None;
+    let mut slow = Vec::new();
+    for message in messages {
+        let kind = Kind::of(&message);
+        let id = match &message {
+            Ok(Message::Request(request)) => Some(request.id.clone()),
+            Ok(Message::Notification { .. } | Message::Response { .. }) | Err(_) => None,
+        };
+        if answers.is_full && id.is_some() {
+            answers.refuse(id.as_ref());
+            continue;
+        }
+        if matches!(kind, Kind::Placed) && place.is_none() {
+            let permit = queue.further_permit(ANSWER_BYTES.min(most)).await;
+            let (sender, receiver) = oneshot::channel();
+            queue.push(Outgoing::Slot(receiver));
+            place = Some((sender, permit));
+        }
+        let (sender, answer) = oneshot::channel::<Encode>();
+        let reply: Reply = Box::new(move |encode| {
+            // Nobody waits for it once the connection is gone.
+            sender.send(encode).ok();
+        });
+        peer.handle(message, reply).await;
+        match kind {
+            Kind::Slow(id) => slow.push((id, answer)),
+            // A notification's reply is dropped unused, which ends this wait.
+            Kind::Placed | Kind::Other => {
+                if let Ok(encode) = answer.await {
+                    answers.push(id.as_ref(), encode.into_text());
+                }
+            }
+        }
+    }
+    if let Some((place, permit)) = place {
+        let placed = std::mem::replace(&mut answers, Answers::new(limit));
+        if let Some(frame) = placed.frame() {
+            place.send(Answer::new(Encode::Text(frame), permit)).ok();
+        }
+    }
+    let queue = queue.clone();
+    let answering = async move {
+        for (id, answer) in slow {
+            if let Ok(encode) = answer.await {
+                answers.push(Some(&id), encode.into_text());
+            }
+        }
+        if let Some(frame) = answers.frame() {
+            queue.push(Outgoing::Answer(Answer::new(Encode::Text(frame), permit)));
+        }
+    };
+    spawn.spawn(Box::pin(answering));
+}
