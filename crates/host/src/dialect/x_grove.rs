@@ -324,6 +324,7 @@ pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
         | TreeError::OnThisBranch { .. } => code::INVALID_PARAMS,
         TreeError::Aborted
         | TreeError::Summary(_)
+        | TreeError::EmptySummary { .. }
         | TreeError::HookFailed { .. }
         | TreeError::NewLog(_)
         | TreeError::Log(_)

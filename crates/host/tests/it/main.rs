@@ -26,6 +26,7 @@ mod slow;
 mod spills;
 mod stores;
 mod summaries;
+mod titles;
 mod tree;
 mod versions;
 mod workspace;
