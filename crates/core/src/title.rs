@@ -30,7 +30,7 @@ pub fn normalized_title(text: &str) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// What the title of a fork ends with.
+/// The end of a fork's title.
 const FORK_SUFFIX: &str = " (fork)";
 
 /// The title that a session has by its first prompt: the first line that says something.
@@ -53,7 +53,7 @@ fn is_control(one: char) -> bool {
     one.is_control() || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Who gave a session its title. Later ones may replace what earlier ones gave, not the other way round.
+/// The origin of a session's title. A later one in this list may replace an earlier one, not the other way round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TitleSource {
@@ -99,7 +99,7 @@ impl SessionTitle {
         Self { text: format!("{}{FORK_SUFFIX}", self.text[..end].trim_end()), source: self.source }
     }
 
-    /// What is shown; for a session without a title, [`Session::UNTITLED`].
+    /// The title as it is shown; [`Session::UNTITLED`] where there is none.
     pub fn text(&self) -> &str {
         &self.text
     }

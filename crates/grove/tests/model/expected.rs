@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// What a session is called until it has a title.
+/// The name of a session without a title.
 pub(crate) const UNTITLED: &str = "New session";
 
-/// Who gave a title.
+/// The origin of a title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Nobody,
@@ -27,11 +27,11 @@ pub(crate) struct Turn {
     pub(crate) id: String,
     pub(crate) prompt: String,
     pub(crate) answer: String,
-    /// Where it was said.
+    /// The position at which it was said.
     pub(crate) after: Position,
 }
 
-/// Which of a turn's entries.
+/// An entry of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Prompt,
@@ -48,7 +48,7 @@ pub(crate) struct Session {
     pub(crate) labels: BTreeMap<(usize, Part), String>,
     /// Other chats, by their URI: the answers in each.
     pub(crate) chats: BTreeMap<String, Vec<String>>,
-    /// Whether its log was damaged before it came here: parts of the tree may be missing.
+    /// Its log was damaged before it was imported: parts of the tree may be missing.
     pub(crate) is_damaged: bool,
 }
 

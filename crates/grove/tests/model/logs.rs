@@ -9,7 +9,7 @@ pub(crate) struct Log {
     pub(crate) turns: Vec<(String, String, String)>,
     /// The name that is in it.
     pub(crate) name: Option<String>,
-    /// Whether something is wrong in it.
+    /// Something is wrong in it.
     pub(crate) is_damaged: bool,
 }
 

@@ -37,7 +37,7 @@ const LENGTH: usize = 40;
 /// How long a failing run is shortened.
 const SHRINK: u64 = 120;
 
-/// Where a run stopped, and why.
+/// The operation at which a run failed, and the reason.
 struct Failure {
     at: usize,
     message: String,

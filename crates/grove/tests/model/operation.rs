@@ -1,4 +1,4 @@
-//! What is done to a host, and how it is drawn.
+//! Operations on a host, and their random choice.
 
 /// Random numbers that follow from a seed.
 pub(crate) struct Dice(u64);

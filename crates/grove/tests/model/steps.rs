@@ -1,4 +1,4 @@
-//! What each operation does, to the host and to the model.
+//! The steps of each operation, on the host and on the model.
 
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::{Method, ResponsePart, ToolCallState};
@@ -248,7 +248,7 @@ impl World {
         None
     }
 
-    /// What a person is asked outlives the host, however it ends.
+    /// A permission request outlives the host, however the host ends.
     async fn ask_then_end(&mut self, number: u64, end: End, approve: bool) -> Option<usize> {
         let session = self.choose(number)?;
         let chat = self.follow(session).await;
@@ -284,7 +284,7 @@ impl World {
         Some(session)
     }
 
-    /// What a client saw is there after `kill -9`.
+    /// Text that a client saw is there after `kill -9`.
     async fn kill_while_streaming(&mut self, number: u64) -> Option<usize> {
         let session = self.choose(number)?;
         let chat = self.follow(session).await;
