@@ -198,7 +198,9 @@ impl World {
             return None;
         }
         let first = self.token();
-        (0..3).for_each(|_| drop(self.token()));
+        for _ in 0..3 {
+            self.token();
+        }
         let log = logs::log(kind, title, first);
         let file = self.place.write(&format!("import-{first}.jsonl"), &log.text);
         let ran = self.place.run(&["import", "--new-id", "--json", file.to_str().unwrap()]);
@@ -277,7 +279,7 @@ impl World {
         action.as_object_mut().unwrap().extend(verdict.as_object().unwrap().clone());
         self.client.dispatch(&chat, action).await;
         let ended = self.client.turn_end(&chat, &turn).await;
-        assert_eq!(serde_json::to_value(ended.state).unwrap(), "complete", "{ended:?}");
+        assert_eq!(serde_json::to_value(&ended.state).unwrap(), "complete", "{ended:?}");
         let answer = markdown(&ended.response_parts);
         assert!(answer.starts_with(&format!("#{token}# asks")) && answer.contains("and goes on"), "{answer:?}");
         self.sessions[session].say(&turn, &prompt, &answer);
