@@ -6,7 +6,7 @@ PAGE := web/dist/index.html
 SDK := crates/grove/tests/sdk
 BUILT = $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CURDIR)/target)
 
-.PHONY: help run test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
+.PHONY: help run test model-test setup setup-test web types fmt fuzz test-sdk test-pi test-copilot test-agents bench-fanout bench-reduce bench-log bench-tree bench-agents bench-sessionfs bench-sessions bench-history
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ fmt: ## Format the code
 
 fuzz: ## Fuzz every parser for a minute each (needs a nightly toolchain and cargo-fuzz)
 	./tools/fuzz 60
+
+TIME ?= 3600
+model-test: ## Try random operations on a real host against a simple model, for TIME seconds [3600]
+	GROVE_MODEL_SECONDS=$(TIME) $(CARGO) test -p grove --test model --locked -- --nocapture
 
 test-sdk: $(SDK)/node_modules/.package-lock.json ## Run the GitHub Copilot SDK, unmodified, with Grove as its server (needs node and npm)
 	$(CARGO) build -p grove

@@ -46,11 +46,7 @@ impl Session {
             SessionEvent::Ready => self.lifecycle = Lifecycle::Ready,
             SessionEvent::CreationFailed(error) => self.lifecycle = Lifecycle::CreationFailed(error.clone()),
             SessionEvent::TitleChanged(title) => {
-                self.title.clone_from(title);
-                // The main chat goes by its session's name.
-                if let Some(main) = self.chats.first_mut() {
-                    main.title.clone_from(title);
-                }
+                self.set_title(title);
                 self.modified_at = at;
             }
             SessionEvent::ModelChanged(model) => {
@@ -165,6 +161,8 @@ impl Chat {
             }
             ChatEvent::AgentSessionChanged(name) => {
                 self.agent_session.clone_from(name);
+                // Its first turn is the one that runs, unless the agent was told of earlier ones.
+                self.is_agent_retold = name.is_some() && (!self.turns.is_empty() || self.has_older_turns);
                 Touched::Detail
             }
             ChatEvent::TurnsLeft => {

@@ -9,6 +9,7 @@ use crate::ids::*;
 use crate::input::*;
 use crate::origin::*;
 use crate::state::*;
+use crate::title::{SessionTitle, stored_chat_title};
 use crate::turn::*;
 
 /// Something that happened, and when.
@@ -56,7 +57,7 @@ pub enum SessionEvent {
     Listed,
     /// The session is gone from state and lists.
     Removed,
-    TitleChanged(String),
+    TitleChanged(SessionTitle),
     ModelChanged(ModelId),
     ReadChanged(bool),
     ArchivedChanged(bool),
@@ -219,7 +220,7 @@ pub enum ChatEvent {
     ChatReadChanged(bool),
     ChatArchivedChanged(bool),
     /// What a chat other than the main one is called: that one goes by its session's name.
-    ChatTitleChanged(String),
+    ChatTitleChanged(#[serde(deserialize_with = "stored_chat_title")] String),
     /// What the chat is busy with, in a few words: said where nothing else shows it.
     ActivityChanged(Option<String>),
     /// How its agent calls this conversation. No client hears of it.

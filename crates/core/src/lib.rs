@@ -42,7 +42,7 @@
 //! let who = Who::Client("me".into());
 //! let batch = advance(&mut session, None, say_hello.clone(), &who, Timestamp(2)).unwrap();
 //! assert_eq!(session.main_chat().unwrap().status(), ChatStatus::InProgress);
-//! assert_eq!(batch.events.len(), 3, "the turn, that there is something to read, and the chat's row in the catalogue");
+//! assert_eq!(batch.events.len(), 4, "the turn, its session's title, that there is something to read, and the chat's row");
 //!
 //! let refused = advance(&mut session, None, say_hello, &who, Timestamp(3)).unwrap_err();
 //! assert_eq!(refused.to_string(), "turn t1 is still in progress: wait for its end or cancel it");
@@ -57,6 +57,7 @@ pub mod mirror;
 mod origin;
 mod permissions;
 mod state;
+mod title;
 mod turn;
 mod validate;
 
@@ -68,5 +69,6 @@ pub use input::*;
 pub use origin::*;
 pub use permissions::*;
 pub use state::*;
+pub use title::*;
 pub use turn::*;
 pub use validate::*;

@@ -10,6 +10,7 @@ use crate::ids::*;
 use crate::input::InputRequest;
 use crate::origin::ChatOrigin;
 use crate::permissions::Permissions;
+use crate::title::{SessionTitle, TitleSource, stored_chat_title};
 use crate::turn::*;
 
 /// Everything that clients can see.
@@ -60,6 +61,8 @@ pub struct Session {
     pub uri: SessionUri,
     pub provider: ProviderId,
     pub title: String,
+    /// The origin of the title.
+    pub title_source: TitleSource,
     pub lifecycle: Lifecycle,
     /// The model chosen for the session; a message may ask for another.
     pub model: Option<ModelId>,
@@ -262,6 +265,7 @@ pub struct ChatRow {
     /// The URI that a client gave it; the main chat has none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
+    #[serde(deserialize_with = "stored_chat_title")]
     pub title: String,
     /// Where it comes from, if it began with what another one had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,6 +343,9 @@ pub struct Chat {
     pub activity: Option<String>,
     /// How its agent calls this conversation.
     pub agent_session: Option<String>,
+    /// The agent's conversation began with a summary or a retelling of earlier turns. The agent would name the session
+    /// after those words.
+    pub is_agent_retold: bool,
     /// Entries that its log may not have yet.
     pub unlogged: Vec<LogEntry>,
     pub is_read: bool,
@@ -380,6 +387,7 @@ impl Chat {
             draft: None,
             activity: None,
             agent_session: None,
+            is_agent_retold: false,
             has_failed: false,
             unlogged: Vec::new(),
             is_read: true,
@@ -442,6 +450,7 @@ impl Chat {
             draft: self.draft.clone(),
             activity: self.activity.clone(),
             agent_session: self.agent_session.clone(),
+            is_agent_retold: self.is_agent_retold,
             has_failed: self.has_failed,
             unlogged: self.unlogged.clone(),
             is_read: self.is_read,
@@ -504,6 +513,7 @@ impl Session {
             uri: new.uri.clone(),
             provider: new.provider.clone(),
             title: Self::UNTITLED.to_owned(),
+            title_source: TitleSource::None,
             lifecycle: Lifecycle::Creating,
             model: new.model.clone(),
             working_directories: new.working_directories.clone(),
@@ -530,6 +540,7 @@ impl Session {
             uri: self.uri.clone(),
             provider: self.provider.clone(),
             title: self.title.clone(),
+            title_source: self.title_source,
             lifecycle: self.lifecycle.clone(),
             model: self.model.clone(),
             working_directories: self.working_directories.clone(),
@@ -559,6 +570,20 @@ impl Session {
 
     pub fn chat_mut(&mut self, id: &ChatId) -> Option<&mut Chat> {
         self.chats.iter_mut().find(|chat| chat.id == *id)
+    }
+
+    /// Gives the session a title. The main chat goes by it too.
+    pub fn set_title(&mut self, title: &SessionTitle) {
+        title.text().clone_into(&mut self.title);
+        self.title_source = title.source();
+        if let Some(main) = self.chats.first_mut() {
+            main.title.clone_from(&self.title);
+        }
+    }
+
+    /// The title, with who gave it.
+    pub fn session_title(&self) -> SessionTitle {
+        SessionTitle::new(&self.title, self.title_source)
     }
 
     /// The chat that version 1 shows as the session.

@@ -13,6 +13,7 @@ use crate::mirror;
 use crate::origin::ChatOrigin;
 use crate::permissions::*;
 use crate::state::*;
+use crate::title::*;
 use crate::turn::*;
 
 /// Something that somebody wants done to a session.
@@ -146,6 +147,8 @@ pub enum Command {
         turns: Vec<Arc<Turn>>,
         older: bool,
         entries: Vec<LogEntry>,
+        /// The settings of that branch.
+        settings: RestoredSettings,
     },
     /// Adds entries to a chat's log, behind the last turn that is over.
     AddEntries {
@@ -186,6 +189,14 @@ impl Command {
                 | Command::AddEntries { .. }
         )
     }
+}
+
+/// The settings that a branch goes on with, as far as they differ from the session's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoredSettings {
+    pub model: Option<ModelId>,
+    /// Values of the session's settings.
+    pub values: Extra,
 }
 
 /// How a question about a tool call is named.
@@ -343,6 +354,11 @@ pub fn advance_with(
         mirrored |= mirror::may_concern(&event.change);
         unread |= mirror::makes_unread(&event.change);
     }
+    if let Some(title) = title_by_prompt(session, &batch) {
+        let event = Event { at: now, change: Change::Session(session.id.clone(), SessionEvent::TitleChanged(title)) };
+        session.apply(&event);
+        batch.events.push(event);
+    }
     if mirrored {
         let unread = (unread && session.is_read).then_some(SessionEvent::ReadChanged(false));
         for due in unread.into_iter().chain(mirror::due(session)) {
@@ -466,8 +482,12 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.must_have_model(tip.agent, Some(&model))?;
             out.session_event(SessionEvent::ModelChanged(model));
         }
-        Command::ChangeTitle(title) if title == session.title => {}
-        Command::ChangeTitle(title) => out.session_event(SessionEvent::TitleChanged(title)),
+        Command::ChangeTitle(title) => {
+            let title = SessionTitle::given(&title);
+            if title != session.session_title() {
+                out.session_event(SessionEvent::TitleChanged(title));
+            }
+        }
         Command::SetRead(read) if read == session.is_read => {}
         Command::SetRead(read) => out.session_event(SessionEvent::ReadChanged(read)),
         Command::SetArchived(archived) if archived == session.is_archived => {}
@@ -487,6 +507,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if session.main_chat().is_some_and(|main| main.id == chat) {
                 return validate(tip, Command::ChangeTitle(title), who, now);
             }
+            let title = normalized_title(&title).unwrap_or_default();
             if state.title != title {
                 out.chat_event(&chat, ChatEvent::ChatTitleChanged(title));
             }
@@ -512,11 +533,17 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             }
             out.session_event(SessionEvent::ChatRemoved(chat));
         }
-        Command::MoveLeaf { chat, turns, older, entries } => {
+        Command::MoveLeaf { chat, turns, older, entries, settings } => {
             out.must_be_idle(&chat)?;
             let state = out.chat(&chat)?;
             let is_there = state.turns == turns && state.has_older_turns == (older && !turns.is_empty());
-            if is_there && entries.is_empty() && state.agent_session.is_none() {
+            let RestoredSettings { model, values } = settings;
+            // A model that the agent does not have any more is not brought back.
+            let has_model = |model: &ModelId| tip.agent.is_none_or(|agent| agent.has_model(model));
+            let model = model.filter(|model| session.model.as_ref() != Some(model) && has_model(model));
+            let config = session.config.as_ref().filter(|config| config.changed(&values, false) != config.values);
+            let are_kept = model.is_none() && config.is_none();
+            if is_there && entries.is_empty() && state.agent_session.is_none() && are_kept {
                 return Ok(Batch::default());
             }
             out.chat_event(&chat, ChatEvent::TurnsLeft);
@@ -526,6 +553,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
             }
             entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
+            model.into_iter().for_each(|model| out.session_event(SessionEvent::ModelChanged(model)));
+            if config.is_some() {
+                out.session_event(SessionEvent::ConfigChanged { values, replace: false });
+            }
         }
         Command::AddEntries { chat, entries, anew } => {
             if anew && out.chat(&chat)?.agent_session.is_some() {
@@ -658,6 +689,9 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
         }
         Command::ReportSession(event) => {
             match &event {
+                SessionEvent::TitleChanged(title) if *who == Who::Agent && !takes_agent_title(session, title) => {
+                    return Ok(Batch::default());
+                }
                 // A creation that failed has ended: clients keep its error.
                 SessionEvent::Ready => out.must_be_usable()?,
                 // They follow from the chats, and nobody reports them.
@@ -686,6 +720,32 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
         }
     }
     Ok(Batch { events: out.events })
+}
+
+/// Decides if an agent's title replaces the current one.
+///
+/// A title that a person gave stays. An agent whose conversation began with a retelling of earlier turns, as after a
+/// compaction, names it after the words of that retelling: such a title replaces none.
+fn takes_agent_title(session: &Session, title: &SessionTitle) -> bool {
+    let is_retold = session.main_chat().is_some_and(|main| main.is_agent_retold);
+    let is_replaceable = match session.title_source {
+        TitleSource::None => true,
+        TitleSource::Prompt | TitleSource::Agent => !is_retold,
+        TitleSource::Person => false,
+    };
+    is_replaceable && !title.is_none() && title.text() != session.title
+}
+
+/// The title that a session gets with its first turn, where nobody has given it one.
+fn title_by_prompt(session: &Session, batch: &Batch) -> Option<SessionTitle> {
+    let main = session.main_chat().filter(|_| session.title_source == TitleSource::None)?;
+    let message = batch.events.iter().find_map(|event| match &event.change {
+        Change::Chat(_, chat, ChatEvent::TurnStarted { message, .. }) if *chat == main.id => Some(message),
+        _ => None,
+    })?;
+    let first = main.turns.first().filter(|_| !main.has_older_turns).map_or(message, |turn| &turn.message);
+    let said = Some(first).filter(|message| message.origin == MessageOrigin::User);
+    Some(SessionTitle::new(&title_of_prompt(&said?.text)?, TitleSource::Prompt)).filter(|title| !title.is_none())
 }
 
 /// A client speaks for a person, whichever way its message takes.

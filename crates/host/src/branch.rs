@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, Command, Message, SessionUri, StoreName};
+use grove_core::{ChatId, Command, Message, SessionTitle, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
 use tokio::sync::oneshot;
 
@@ -161,7 +161,8 @@ impl Host {
         cut: Asked,
     ) -> Result<SessionUri, AskError> {
         let cutting = cut.cutting().await?;
-        let title = title.unwrap_or_else(|| format!("{} (fork)", cutting.title));
+        let given = title.as_deref().map(SessionTitle::given).filter(|title| !title.is_none());
+        let title = given.unwrap_or_else(|| cutting.title.of_fork());
         Ok(self.create_from(cutting, title, store).await?)
     }
 

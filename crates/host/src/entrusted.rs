@@ -259,7 +259,11 @@ impl Host {
         };
         self.stores().register().note_fork(store, &id, record).await.map_err(ForkError::Register)?;
         // How it is called is not for this machine's disk: the source's log says it, and is asked when it is written.
-        let title = name.unwrap_or_else(|| fork_title(&title));
+        let title = match name.as_deref().map(SessionTitle::given).filter(|name| !name.is_none()) {
+            Some(name) => name,
+            None => title.of_fork(),
+        };
+        let title = title.text().to_owned();
         let until = origin.log.leaf.filter(|_| branch);
         let told = ForkedInto { session: id.clone(), title, chat: main, until };
         if let Some(handle) = self.open_session(source) {
@@ -384,12 +388,11 @@ impl Host {
         };
         let begun = window.turns.first().map_or_else(|| self.0.env.clock.now(), |turn| turn.started_at);
         let mut session = Session::new(&new, begun);
-        session.title = index.name().unwrap_or_else(|| Session::UNTITLED.to_owned());
+        session.set_title(&SessionTitle::given(&index.name().unwrap_or_default()));
         session.lifecycle = Lifecycle::Ready;
         session.modified_at = window.turns.last().map_or(begun, |turn| turn.ended_at);
         if let Some(chat) = session.chats.first_mut() {
             (chat.turns, chat.has_older_turns) = (window.turns, window.older);
-            chat.title.clone_from(&session.title);
             (chat.modified_at, chat.touched_at) = (session.modified_at, session.modified_at);
         }
         session.catalogue = session.chats.iter().map(Chat::row).collect();
@@ -411,7 +414,8 @@ impl Host {
         // A provider that has no handler for the fork says so before anything is copied.
         asked(fs.as_ref(), &paths::session_file(id)).await.map_err(no_answer)?;
         let main = ChatId::from(Session::MAIN_CHAT);
-        let title = named_by_source(fs.as_ref(), &fork.source, id).await.unwrap_or_else(|| fork_title(&source.title));
+        let named = named_by_source(fs.as_ref(), &fork.source, id).await;
+        let title = named.map_or_else(|| source.session_title().of_fork(), |name| SessionTitle::given(&name));
         let mut origin = ChatOrigin {
             session: fork.source.clone(),
             store: store.clone(),
@@ -428,7 +432,7 @@ impl Host {
             index: None,
             session: id.clone(),
             chat: main.clone(),
-            title: title.clone(),
+            title: title.text().to_owned(),
             at: fork.at,
             cwd: source.working_directories.first().map_or("/", String::as_str).to_owned(),
         };
@@ -450,10 +454,9 @@ impl Host {
         };
         let turns = window.turns.len() as u64;
         let mut session = Session::new(&new, fork.at);
-        session.title = title;
+        session.set_title(&title);
         session.lifecycle = Lifecycle::Ready;
         if let Some(chat) = session.chats.first_mut() {
-            chat.title.clone_from(&session.title);
             chat.origin = Some(Arc::new(origin));
             (chat.turns, chat.has_older_turns) = (window.turns, window.older);
         }
@@ -481,10 +484,6 @@ fn reason_of(error: &FsError) -> String {
         FsError::Other { reason, .. } => reason.clone(),
         error => error.to_string(),
     }
-}
-
-fn fork_title(source: &str) -> String {
-    format!("{source} (fork)")
 }
 
 /// Takes the todo list of a session along, where the provider has databases. They are no files there. A list that cannot be

@@ -329,7 +329,7 @@ impl Host {
     pub(crate) async fn create_from(
         &self,
         cutting: Cutting,
-        title: String,
+        title: SessionTitle,
         store: Option<StoreName>,
     ) -> Result<SessionUri, CreateError> {
         let uri = SessionUri::from(format!("{}:/{}", cutting.like.provider, self.new_id()?));
@@ -356,7 +356,11 @@ impl Host {
         Ok(format!("{a}-{b}-{c}-{d}-{e}"))
     }
 
-    async fn create(&self, mut wanted: CreateSession, from: Option<(Cutting, String)>) -> Result<(), CreateError> {
+    async fn create(
+        &self,
+        mut wanted: CreateSession,
+        from: Option<(Cutting, SessionTitle)>,
+    ) -> Result<(), CreateError> {
         let folders = &self.0.config.folders;
         wanted.working_directories =
             wanted.working_directories.into_iter().map(|folder| folders.expand(folder)).collect();

@@ -16,7 +16,7 @@ use grove_fs::copy::{self, CopyError};
 use grove_fs::names::RelativeName;
 use grove_fs::{Confined, FsError, SessionFs};
 use grove_tree::turns::{self, Limit};
-use grove_tree::{Index, LogError, store as log};
+use grove_tree::{Index, LogError, Role, store as log};
 use grove_work::{FileError, local_path};
 
 use crate::host::{CreateError, Host};
@@ -184,7 +184,7 @@ impl Host {
         Ok(Import {
             host: self.clone(),
             new,
-            title: wanted.title.filter(|title| !title.trim().is_empty()),
+            title: wanted.title.as_deref().and_then(normalized_title),
             created_at,
             modified_at: wanted.modified_at.unwrap_or(created_at),
             from: wanted.from,
@@ -309,12 +309,28 @@ impl Import {
         }
     }
 
+    /// The title that the first prompt on the way to the leaf gives.
+    async fn title_by_prompt(&self, staging: &str, index: &Index) -> Result<Option<SessionTitle>, ImportError> {
+        let branch = index.leaf().map(|leaf| index.branch(leaf)).unwrap_or_default();
+        let first = branch.into_iter().find(|entry| index.role(*entry) == Some(Role::User));
+        let path = format!("{staging}/{LOG}");
+        let limit = Limit { turns: 1, bytes: u64::MAX };
+        let window = turns::newest_at(self.fs.as_ref(), &path, index, first, limit).await?;
+        let title = window.turns.last().and_then(|turn| title_of_prompt(&turn.message.text));
+        Ok(title.map(|title| SessionTitle::new(&title, TitleSource::Prompt)).filter(|title| !title.is_none()))
+    }
+
     /// The session as it is listed, with its last turn.
     async fn session_of(&self, staging: &str, index: &Index) -> Result<Session, ImportError> {
         let mut session = Session::new(&self.new, self.created_at);
         session.lifecycle = Lifecycle::Ready;
         session.modified_at = self.modified_at;
         let title = self.title.clone().or_else(|| index.name()).or_else(|| index.header()?.title());
+        let title = title.map(SessionTitle::from).filter(|title| !title.is_none());
+        let title = match title {
+            Some(title) => Some(title),
+            None => self.title_by_prompt(staging, index).await?,
+        };
         if let Some(title) = title {
             let change = Change::Session(session.id.clone(), SessionEvent::TitleChanged(title));
             session.apply(&Event { at: self.modified_at, change });

@@ -17,6 +17,7 @@
 //!   elsewhere leaves behind, and where one lands. [`branched`](branched()) and [`forked`]: new logs out of old ones.
 //! - [`Context`]: what a model is given at an entry, by the rules of pi, of oh-my-pi, or of Grove. [`conversation`]: the
 //!   same for any agent, and as a story. [`compaction`]: what is kept when it grows too long.
+//! - [`settings`]: model, thinking level and mode along a branch.
 //! - [`Source`]: where lines come from when an index alone does not do. A log on a disk is read by ranges.
 //! - [`turns`]: `grove-core`'s turns as entries, and entries as turns.
 //! - [`side`] and [`store`]: an index kept beside the log, and the readers on a [`SessionFs`](grove_fs::SessionFs).
@@ -69,6 +70,7 @@ pub mod repair;
 mod role;
 mod rows;
 pub mod scan;
+pub mod settings;
 mod shown;
 pub mod side;
 mod source;

@@ -18,8 +18,13 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn of(facts: &Facts) -> Self {
         let mut damage = DamageList::default();
-        let up = hang(facts, &mut damage);
-        let cyclic = cycles(facts, &up, &mut damage);
+        let mut up = hang(facts, &mut damage);
+        let mut cyclic = cycles(&up);
+        if !cyclic.is_empty() {
+            untie(facts, &mut up, &cyclic);
+            cyclic = cycles(&up);
+        }
+        tell_cycles(facts, &cyclic, &mut damage);
         let leaf = leaf(facts, &mut damage);
         Self { up, cyclic, leaf, damage }
     }
@@ -51,21 +56,42 @@ impl Links {
         self.cyclic.iter().copied().map(EntryNo)
     }
 
+    /// The entry at which the way up from another one enters a cycle, if it does.
+    pub(crate) fn first_cyclic(&self, entry: EntryNo) -> Option<EntryNo> {
+        if self.cyclic.is_empty() {
+            return None;
+        }
+        self.upwards(entry).find(|above| self.is_cyclic(*above))
+    }
+
     /// An entry and everything above it. In a cycle every entry comes once.
-    pub(crate) fn upwards(&self, entry: EntryNo) -> impl Iterator<Item = EntryNo> {
-        let mut into_cycle = None;
-        let mut next = Some(entry);
-        std::iter::from_fn(move || {
-            let entry = next?;
-            next = self.up(entry);
-            if !self.cyclic.is_empty() {
-                if into_cycle.is_none() && self.is_cyclic(entry) {
-                    into_cycle = Some(entry);
-                }
-                next = next.filter(|next| Some(*next) != into_cycle);
+    pub(crate) fn upwards(&self, entry: EntryNo) -> Upwards<'_> {
+        Upwards { links: self, next: Some(entry), into_cycle: None }
+    }
+}
+
+/// A way upwards.
+#[derive(Clone, Debug)]
+pub(crate) struct Upwards<'a> {
+    links: &'a Links,
+    next: Option<EntryNo>,
+    /// The first entry of a cycle that was passed.
+    into_cycle: Option<EntryNo>,
+}
+
+impl Iterator for Upwards<'_> {
+    type Item = EntryNo;
+
+    fn next(&mut self) -> Option<EntryNo> {
+        let entry = self.next?;
+        self.next = self.links.up(entry);
+        if !self.links.cyclic.is_empty() {
+            if self.into_cycle.is_none() && self.links.is_cyclic(entry) {
+                self.into_cycle = Some(entry);
             }
-            Some(entry)
-        })
+            self.next = self.next.filter(|next| Some(*next) != self.into_cycle);
+        }
+        Some(entry)
     }
 }
 
@@ -79,7 +105,8 @@ fn id_of(facts: &Facts, record: &Record) -> String {
 
 /// Finds for each entry what it hangs from.
 fn hang(facts: &Facts, damage: &mut DamageList) -> Vec<u32> {
-    let mut up = Vec::with_capacity(facts.records.len());
+    let mut up: Vec<u32> = Vec::with_capacity(facts.records.len());
+    let mut earlier: Option<Vec<u32>> = None;
     for (at, record) in facts.records.iter().enumerate() {
         let last = facts.entry_of[record.id.0 as usize];
         if last as usize != at {
@@ -97,6 +124,12 @@ fn hang(facts: &Facts, damage: &mut DamageList) -> Vec<u32> {
                 NONE
             }
             Parent::Id(id) if id == record.id => {
+                // A line that was written again below itself stands in the place of the first one.
+                let earlier = earlier.get_or_insert_with(|| earlier_parents(facts))[at];
+                if earlier != NONE {
+                    up.push(up[earlier as usize]);
+                    continue;
+                }
                 tell(damage, record, DamageKind::SelfParent, || {
                     format!("entry {} is its own parent: it is a root", id_of(facts, record))
                 });
@@ -119,6 +152,33 @@ fn hang(facts: &Facts, damage: &mut DamageList) -> Vec<u32> {
     }
     step_over_own(facts, &mut up);
     up
+}
+
+/// The last entry before each line that has the id which the line names as its parent; [`NONE`] where there is none.
+fn earlier_parents(facts: &Facts) -> Vec<u32> {
+    let mut newest = vec![NONE; facts.entry_of.len()];
+    let mut earlier = Vec::with_capacity(facts.records.len());
+    for (at, record) in facts.records.iter().enumerate() {
+        earlier.push(match record.parent {
+            Parent::Id(id) => newest[id.0 as usize],
+            Parent::None | Parent::Nonsense => NONE,
+        });
+        if record.owner == Owner::Tree {
+            newest[record.id.0 as usize] = at as u32;
+        }
+    }
+    earlier
+}
+
+/// Takes cycles apart that come of an id that was used twice, the second time below itself. The last entry of an id counts,
+/// so what stands between the two hangs from where the first one hung.
+fn untie(facts: &Facts, up: &mut [u32], cyclic: &[u32]) {
+    let earlier = earlier_parents(facts);
+    for at in cyclic.iter().map(|at| *at as usize) {
+        if up[at] != NONE && up[at] as usize > at && earlier[at] != NONE {
+            up[at] = up[earlier[at] as usize];
+        }
+    }
 }
 
 /// Lets what hangs from an entry of Grove's own hang from what that one hangs from.
@@ -147,7 +207,7 @@ fn step_over_own(facts: &Facts, up: &mut [u32]) {
 }
 
 /// Finds the entries that are their own ancestors.
-fn cycles(facts: &Facts, up: &[u32], damage: &mut DamageList) -> Vec<u32> {
+fn cycles(up: &[u32]) -> Vec<u32> {
     // Where every entry stands after what it hangs from there can be none.
     if up.iter().enumerate().all(|(at, up)| *up == NONE || (*up as usize) < at) {
         return Vec::new();
@@ -174,13 +234,16 @@ fn cycles(facts: &Facts, up: &[u32], damage: &mut DamageList) -> Vec<u32> {
         }
     }
     cyclic.sort_unstable();
-    for entry in &cyclic {
+    cyclic
+}
+
+fn tell_cycles(facts: &Facts, cyclic: &[u32], damage: &mut DamageList) {
+    for entry in cyclic {
         let record = &facts.records[*entry as usize];
         tell(damage, record, DamageKind::Cycle, || {
             format!("entry {} is its own ancestor: branches end where they would meet themselves", id_of(facts, record))
         });
     }
-    cyclic
 }
 
 fn leaf(facts: &Facts, damage: &mut DamageList) -> Option<EntryNo> {

@@ -110,7 +110,7 @@ pub enum BranchPointError {
 pub fn prepare(index: &Index, target: Option<&str>, wishes: Wishes) -> Result<Way, PlanError> {
     let to = target.map(|target| find(index, target)).transpose()?;
     let old = index.leaf();
-    if old == to {
+    if old == to || is_here(index, old, to) {
         return Ok(Way::Here);
     }
     let (ancestor, left) = left_behind(index, old, to);
@@ -125,6 +125,20 @@ pub fn prepare(index: &Index, target: Option<&str>, wishes: Wishes) -> Result<Wa
         replace_instructions: wishes.replace_instructions,
         label: wishes.label,
     }))
+}
+
+/// True if only labels and names stand between an entry and the leaf. They hold for the whole log, so going there would
+/// change nothing. Going to a user message always moves: it is taken back for editing.
+fn is_here(index: &Index, leaf: Option<EntryNo>, to: Option<EntryNo>) -> bool {
+    let (Some(leaf), Some(to)) = (leaf, to) else { return false };
+    let is_fact = |entry: EntryNo| matches!(index.kind(entry), Kind::Label | Kind::SessionInfo | Kind::TitleChange);
+    let stays = |entry: EntryNo| !takes_back(index, entry);
+    stays(to) && index.links.upwards(leaf).find(|entry| *entry == to || !is_fact(*entry)) == Some(to)
+}
+
+/// True if going to an entry takes it back for editing.
+fn takes_back(index: &Index, entry: EntryNo) -> bool {
+    matches!(index.role(entry), Some(Role::User | Role::Custom)) || index.kind(entry) == Kind::CustomMessage
 }
 
 /// The branch that ends at an entry, as far as the active one does not have it.
@@ -151,8 +165,7 @@ fn left_behind(index: &Index, old: Option<EntryNo>, to: Option<EntryNo>) -> (Opt
 /// Where one lands who goes to an entry: a message of the user or of an extension is taken back to be said anew, so the
 /// leaf is what it hung from; on anything else the leaf is the entry itself.
 pub fn land(index: &Index, source: &(impl Source + ?Sized), target: EntryNo) -> Result<Landing, FsError> {
-    let is_message = matches!(index.role(target), Some(Role::User | Role::Custom));
-    if !is_message && index.kind(target) != Kind::CustomMessage {
+    if !takes_back(index, target) {
         return Ok(Landing { leaf: Some(target), prefill: None });
     }
     let prefill = prefill(&line(index, source, target)?);

@@ -1,6 +1,6 @@
 //! A mended copy of a damaged log.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::damage::DamageKind;
 use crate::index::{EntryNo, Owner, Parent};
@@ -18,13 +18,14 @@ pub fn repair(log: &Log) -> Vec<u8> {
         let lost = match record.parent {
             Parent::None => false,
             Parent::Nonsense => true,
-            Parent::Id(id) => id == record.id || index.facts.entry_of(id).is_none(),
+            Parent::Id(id) => index.parent(entry).is_none() && (id == record.id || index.facts.entry_of(id).is_none()),
         };
         if lost {
             to_root.insert(entry);
         }
     }
     open_cycles(log, &mut to_root);
+    let relinked = relinked(log);
     // Where a leaf mark names nothing, the last entry is the leaf: the marks after it then say so.
     let leaf_is_unknown = index.damage().iter().any(|one| one.kind == DamageKind::UnknownLeaf);
     let last = index.entries().rev().find(|entry| index.owner(*entry) == Owner::Tree);
@@ -44,11 +45,16 @@ pub fn repair(log: &Log) -> Vec<u8> {
         }
         let text = String::from_utf8_lossy(log.line(entry));
         let (to_root, bad_mark) = (to_root.contains(&entry), is_bad_mark(entry));
-        match (to_root || bad_mark).then(|| Object::parse(text.as_bytes())).flatten() {
+        let relinked = relinked.get(&entry).filter(|_| !to_root);
+        match (to_root || bad_mark || relinked.is_some()).then(|| Object::parse(text.as_bytes())).flatten() {
             None => push_line(&mut out, text.as_bytes()),
             Some(mut object) => {
                 if to_root {
                     object.set("parentId", "null");
+                }
+                if let Some(parent) = relinked {
+                    let id = parent.map(|parent| quoted(index.facts.ids.get(index.record(parent).id)));
+                    object.set("parentId", id.unwrap_or_else(|| b"null".to_vec()));
                 }
                 if bad_mark {
                     object.set("data", [br#"{"leafId":"#.as_slice(), &leaf_id, b"}"].concat());
@@ -58,6 +64,17 @@ pub fn repair(log: &Log) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Entries that hang from another one than they name, since the id that they name was used twice.
+fn relinked(log: &Log) -> HashMap<EntryNo, Option<EntryNo>> {
+    let index = log.index();
+    let named = |entry: EntryNo| match index.record(entry).parent {
+        Parent::Id(id) => index.facts.entry_of(id).filter(|parent| index.owner(*parent) == Owner::Tree),
+        Parent::None | Parent::Nonsense => None,
+    };
+    let is_relinked = |entry: &EntryNo| named(*entry).is_some_and(|named| Some(named) != index.parent(*entry));
+    index.entries().filter(is_relinked).map(|entry| (entry, index.parent(entry))).collect()
 }
 
 /// In each cycle the first entry of the file becomes a root.

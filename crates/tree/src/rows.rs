@@ -18,7 +18,8 @@ use crate::source::{Source, each_line};
 /// How many rows are given at once at most, whatever was asked for.
 pub const MAX_ROWS: usize = 10_000;
 
-/// Which entries are shown. The leaf is shown in any case.
+/// A selection of entries. The current position is always shown: the leaf, or the nearest entry above it that passes the
+/// filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
     /// The conversation: no bookkeeping (labels, custom entries, changes of model, thinking level, title and the like).
@@ -87,6 +88,7 @@ pub struct Row {
     pub time: Option<i64>,
     /// Whether it is on the way to the leaf.
     pub is_active: bool,
+    /// It is the current position: the leaf, or the nearest row above it.
     pub is_leaf: bool,
     pub has_children: bool,
 }
@@ -128,7 +130,8 @@ pub fn rows(index: &Index, source: &(impl Source + ?Sized), request: &RowsReques
 /// Which rows there are and how they hang together, without what they say.
 #[derive(Clone, Debug)]
 pub struct Outline {
-    leaf: Option<EntryNo>,
+    /// The row that stands for the leaf.
+    position: Option<EntryNo>,
     rows: Vec<Line>,
     /// The place of each entry in the whole tree, shown or not.
     places: Vec<u32>,
@@ -170,9 +173,10 @@ impl Outline {
                 *active = true;
             }
         }
+        let position = leaf.and_then(|leaf| position(index, filter, leaf));
         let is_shown = |entry: EntryNo| {
             let passes = passes(index, filter, entry) && found.is_none_or(|found| found[entry.as_usize()]);
-            passes || Some(entry) == leaf
+            passes || Some(entry) == position
         };
         let mut rows: Vec<Line> = Vec::new();
         let mut places = vec![NONE; entries as usize];
@@ -202,7 +206,7 @@ impl Outline {
                 rows[at].indent = parent.indent + u32::from(parent.children > 1);
             }
         }
-        Self { leaf, rows, places, is_active }
+        Self { position, rows, places, is_active }
     }
 
     /// The first row behind an entry, whether that is shown or not.
@@ -238,7 +242,7 @@ impl Outline {
                 label: index.label(entry).map(ToOwned::to_owned),
                 time: index.time(entry),
                 is_active: self.is_active[entry.as_usize()],
-                is_leaf: Some(entry) == self.leaf,
+                is_leaf: Some(entry) == self.position,
                 has_children: children > 0,
             });
             Ok(())
@@ -275,6 +279,18 @@ fn walk(index: &Index, entries: u32, is_active: &[bool], mut see: impl FnMut(Ent
             None => return,
         }
     }
+}
+
+/// The entry that stands for the leaf under a filter. A leaf that is bookkeeping, as after a rename, says nothing to a
+/// person, and what a filter leaves out is left out at the leaf too. Where nothing was said before it, there is none.
+fn position(index: &Index, filter: Filter, leaf: EntryNo) -> Option<EntryNo> {
+    // An assistant's message that is nothing but tool calls is left out above the leaf alone.
+    let is_silent = |entry: EntryNo, filter: Filter| {
+        matches!(filter, Filter::Default | Filter::NoTools) && index.role(entry) == Some(Role::SilentAssistant)
+    };
+    let stands = |entry: EntryNo, filter: Filter| passes(index, filter, entry) || is_silent(entry, filter);
+    let nearest = |filter| index.links.upwards(leaf).find(|entry| stands(*entry, filter));
+    nearest(filter).or_else(|| nearest(Filter::Default))
 }
 
 fn passes(index: &Index, filter: Filter, entry: EntryNo) -> bool {

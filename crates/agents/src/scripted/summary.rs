@@ -49,6 +49,9 @@ fn what_was_said(prompt: &str) -> String {
             said.push(format!("- {}", &words[..words.floor_char_boundary(LINE)]));
         }
     }
+    if said.is_empty() {
+        return "The person said nothing.".to_owned();
+    }
     let told = said.len().saturating_sub(LINES);
     format!("The person said:\n{}", said[told..].join("\n"))
 }
@@ -67,6 +70,12 @@ mod tests {
             working_directories: Vec::new(),
             settings: Extra::new(),
         }
+    }
+
+    #[tokio::test]
+    async fn a_summary_without_a_script_is_never_empty() {
+        let summary = ScriptedSummarizer.summarize(request("<conversation>\nAssistant:\nhm\n", None)).await.unwrap();
+        assert_eq!(summary, "The person said nothing.");
     }
 
     #[tokio::test]

@@ -210,7 +210,13 @@ fn every_command_is_echoed_first() {
         ),
         (
             Scene::ready(),
-            Command::MoveLeaf { chat: main(), turns: vec![], older: false, entries: vec![entry()] },
+            Command::MoveLeaf {
+                chat: main(),
+                turns: vec![],
+                older: false,
+                entries: vec![entry()],
+                settings: RestoredSettings::default(),
+            },
             in_chat(ChatEvent::TurnsLeft),
         ),
         (
@@ -245,7 +251,13 @@ fn entries_may_be_added_while_a_turn_runs_and_can_make_the_agent_forget() {
 
 #[test]
 fn the_leaf_stays_where_it_is_while_a_turn_runs() {
-    let moved = || Command::MoveLeaf { chat: main(), turns: vec![], older: false, entries: vec![] };
+    let moved = || Command::MoveLeaf {
+        chat: main(),
+        turns: vec![],
+        older: false,
+        entries: vec![],
+        settings: RestoredSettings::default(),
+    };
     assert_eq!(Scene::in_turn().host(moved()), Err(Rejection::TurnInProgress(turn())));
     let known = Scene::ready().after_command_of_host(Command::Report {
         chat: main(),

@@ -11,3 +11,4 @@ mod random;
 mod refused;
 mod remembered;
 mod scene;
+mod titles;

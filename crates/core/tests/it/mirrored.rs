@@ -10,7 +10,8 @@ fn row(status: ChatStatus, modified_at: u64) -> SessionEvent {
         chat: main(),
         uri: None,
         origin: None,
-        title: Session::UNTITLED.to_owned(),
+        // The first prompt.
+        title: "go".to_owned(),
         status,
         is_read: false,
         is_archived: false,
@@ -44,7 +45,8 @@ fn execution(scene: &Scene, call: &str) -> InputSubject {
 fn a_turn_changes_the_row_at_its_start_and_at_its_end() {
     let mut scene = Scene::ready();
     let unread = SessionEvent::ReadChanged(false);
-    assert_eq!(session_events(&scene.act(start(TURN)).unwrap()), [unread, row(ChatStatus::InProgress, 3)]);
+    let titled = SessionEvent::TitleChanged(SessionTitle::new("go", TitleSource::Prompt));
+    assert_eq!(session_events(&scene.act(start(TURN)).unwrap()), [titled, unread, row(ChatStatus::InProgress, 3)]);
     assert_eq!(session_events(&scene.report(ended()).unwrap()), [row(ChatStatus::Idle, 4)]);
     scene.act(start("t2")).unwrap();
     let error = ErrorInfo::new("agent", "broke");

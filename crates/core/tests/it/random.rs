@@ -170,7 +170,13 @@ fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
             // Some of what was said, as on another branch.
             let turns = of.turns.iter().take(dice.below(3)).cloned().collect();
             let entries = (0..dice.below(2)).map(|_| LogEntry { line: dice.text().into(), after: None }).collect();
-            Command::MoveLeaf { chat: id, turns, older: dice.chance(30), entries }
+            Command::MoveLeaf {
+                chat: id,
+                turns,
+                older: dice.chance(30),
+                entries,
+                settings: RestoredSettings::default(),
+            }
         }
         0 | 1 => {
             let chat = side_chat(dice);
@@ -546,7 +552,7 @@ pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
         },
         4 => SessionEvent::Listed,
         5..=9 => SessionEvent::Ready,
-        10..=12 => SessionEvent::TitleChanged(dice.text()),
+        10..=12 => SessionEvent::TitleChanged(dice.text().into()),
         13..=15 => SessionEvent::ModelChanged(model(dice)),
         16 | 17 => SessionEvent::ReadChanged(dice.chance(50)),
         _ => SessionEvent::ArchivedChanged(dice.chance(50)),
@@ -642,7 +648,7 @@ fn chat_row(dice: &mut Dice) -> ChatRow {
     ChatRow {
         chat: ChatId::from(dice.pick(&["main", "side"])),
         uri: dice.maybe(Dice::text),
-        title: dice.text(),
+        title: normalized_title(&dice.text()).unwrap_or_default(),
         origin: None,
         status: dice.pick(&[ChatStatus::Idle, ChatStatus::InProgress, ChatStatus::InputNeeded, ChatStatus::Error]),
         is_read: dice.chance(50),
@@ -721,7 +727,7 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
         27 => match dice.below(3) {
             0 => ChatEvent::ChatReadChanged(dice.chance(50)),
             1 => ChatEvent::ChatArchivedChanged(dice.chance(50)),
-            _ => ChatEvent::ChatTitleChanged(dice.text()),
+            _ => ChatEvent::ChatTitleChanged(normalized_title(&dice.text()).unwrap_or_default()),
         },
         21 => ChatEvent::SteeringSet(pending_message(pending, dice)),
         22 => ChatEvent::SteeringRemoved(pending),

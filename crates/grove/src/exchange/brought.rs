@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp};
+use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
 use grove_fs::workspace::{Field, Manifest, Value};
 use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of, source_of};
 use grove_wire::ahp::time;
@@ -22,8 +22,6 @@ const LOG: &str = "events.jsonl";
 const FIRST_LINE: u64 = 1 << 20;
 /// A manifest is a few lines; a larger one is left out.
 const LARGEST_MANIFEST: u64 = 1 << 20;
-/// Titles are shown in lists.
-const LONGEST_TITLE: usize = 200;
 
 /// A session that is ready to be taken in.
 #[derive(Debug)]
@@ -158,7 +156,7 @@ fn of_copilot_cli(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
     let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
     let about = BeginParams {
         id: Some(id.to_string()),
-        title: read.title.map(|title| title.chars().take(LONGEST_TITLE).collect()),
+        title: read.title.as_deref().and_then(normalized_title),
         working_directory: folder.and_then(|folder| working_directory(&folder)),
         created_at: read.created_at.map(|at| at.0),
         modified_at: read.modified_at.map(|at| at.0),
@@ -191,7 +189,7 @@ fn of_foreign(located: Located, id: &WantedId) -> Result<Brought, BringError> {
     let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
     let about = BeginParams {
         id: Some(id.to_string()),
-        title: read.title.as_ref().map(|title| title.chars().take(LONGEST_TITLE).collect()),
+        title: read.title.as_deref().and_then(normalized_title),
         working_directory: folder.and_then(|folder| working_directory(&folder)),
         created_at: read.created_at.map(|at| at.0),
         modified_at: read.modified_at.map(|at| at.0),

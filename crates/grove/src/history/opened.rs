@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use grove_core::{Chat, ChatId, ChatRow, Outcome, Session, SessionId, Timestamp, Turn};
+use grove_core::{Chat, ChatId, ChatRow, Outcome, Session, SessionId, Timestamp, Turn, normalized_title};
 use grove_history::catalog::Entry;
 use grove_history::{Amount, ChildChat, Ending, HistoryError, core_turn, newest, reader_of};
 use grove_host::history::{Look, OpenError, Opened, Unavailable, Window, subagent_chat};
@@ -16,8 +16,6 @@ use super::shown;
 
 /// How many chats of subagents a session shows: the first ones. What further ones did stands in their calls.
 const MOST_SUBAGENTS: usize = 1_000;
-/// How many characters of what a subagent is for stand in its chat's title.
-const LONGEST_TITLE: usize = 200;
 
 /// How many bytes of a file may be turns at once. Where more are needed it is read from its beginning, turn by turn.
 const MOST_AT_ONCE: u64 = 32 << 20;
@@ -202,9 +200,9 @@ impl Subagents {
         let parent = parent.and_then(|parent| self.of_turn.get(&parent).cloned());
         let by = StartedBy { chat: parent.unwrap_or_else(|| Session::MAIN_CHAT.into()), call };
         let ended_at = turns.last().map_or(self.modified_at, |turn| turn.ended_at);
-        let title = if title.is_empty() { "subagent" } else { &title };
+        let title = normalized_title(&title).unwrap_or_else(|| "subagent".to_owned());
         let chat = Chat {
-            title: title.chars().take(LONGEST_TITLE).collect(),
+            title,
             has_failed: turns.last().is_some_and(|turn| turn.outcome == Outcome::Error),
             touched_at: self.modified_at,
             ..Chat::new(id.clone(), ended_at)

@@ -1,6 +1,6 @@
 //! A session of another tool, as the host shows it.
 
-use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, StoreName};
+use grove_core::{Lifecycle, NewSession, ProviderId, Session, SessionId, SessionTitle, StoreName};
 use grove_history::SessionState;
 use grove_history::catalog::Entry;
 use grove_host::history::Row;
@@ -27,13 +27,12 @@ pub(super) fn session(entry: &Entry) -> Session {
     };
     let mut session = Session::new(&new, created_at);
     session.lifecycle = Lifecycle::Ready;
-    session.title = entry.title().to_owned();
     session.modified_at = entry.modified_at();
     if entry.session.damage.is_recovered() {
         session.details.warnings.push("not all of it could be read: `grove doctor` says what is wrong".to_owned());
     }
+    session.set_title(&SessionTitle::given(entry.title()));
     for chat in &mut session.chats {
-        chat.title = entry.title().to_owned();
         (chat.modified_at, chat.touched_at) = (entry.modified_at(), entry.modified_at());
         chat.has_failed = matches!(entry.session.state, SessionState::Failed);
     }

@@ -10,13 +10,14 @@ use crate::terminal::Terminal;
 async fn it_shows_the_last_turns_and_takes_prompts() {
     let host = Host::start();
     let mut client = host.client_with_session("a").await;
+    client.call::<serde_json::Value>("x-grove/rename", json!({"session": S, "title": "Attached"})).await.unwrap();
     for protocol in ["ahp", "v1"] {
         for turn in ["one", "two", "three", "four"] {
             let (id, answer) = (format!("{turn} {protocol}"), format!("answer {turn} {protocol}"));
             client.run_script(S, &id, json!([{ "say": answer }])).await;
         }
         let mut terminal = Terminal::run(&host.place, &["attach", "s", "--protocol", protocol]);
-        terminal.until("New session");
+        terminal.until("Attached");
         terminal.until("Ctrl-D leaves");
         terminal.until("older turns are not shown");
         terminal.until(&format!("answer four {protocol}"));

@@ -398,7 +398,7 @@ pub(crate) trait ClientExt {
     async fn streamed(&mut self, uri: &str, text: &str);
     /// Waits until the running turn asks for a permission, and gives the request's id.
     async fn asked(&mut self, uri: &str) -> String;
-    /// The types of the actions that came, rejected ones left out.
+    /// The types of the actions that came, without rejected ones and without titles, which come with the first prompt.
     fn kinds(&self) -> Vec<String>;
 }
 
@@ -463,7 +463,8 @@ impl ClientExt for Client {
     }
 
     fn kinds(&self) -> Vec<String> {
-        self.envelopes.iter().filter(|envelope| envelope.rejection_reason.is_none()).map(kind_of).collect()
+        let accepted = self.envelopes.iter().filter(|envelope| envelope.rejection_reason.is_none());
+        accepted.map(kind_of).filter(|kind| kind != "session/titleChanged").collect()
     }
 }
 

@@ -137,7 +137,7 @@ async fn a_title_reaches_the_summary_and_the_list() {
     client.run_script(S, "t", json!([{"title": "What it is about"}])).await;
     assert_eq!(client.session(S).summary.title, "What it is about");
     assert_eq!(client.get("listSessions", json!({})).await["sessions"][0]["title"], "What it is about");
-    assert!(client.kinds().contains(&"session/titleChanged".to_owned()));
+    assert!(client.envelopes.iter().any(|envelope| kind_of(envelope) == "session/titleChanged"));
 }
 
 #[tokio::test]

@@ -19,14 +19,12 @@ use super::peer::{Named, Peer, Refused};
 use crate::connection::Outgoing;
 use crate::host::CreateSession;
 use crate::sequencer::{Heard, Published};
-use crate::session::{WorkspaceAnswer, WorkspaceRequest};
+use crate::session::{THINKING_SETTINGS, WorkspaceAnswer, WorkspaceRequest};
 
 /// How many sessions that came, changed or went may wait to be told of.
 const NEWS: usize = 1_024;
 /// The settings of agents that say how much they do by themselves.
 const MODE: &str = "mode";
-/// What agents call the setting for how long a model thinks.
-const EFFORTS: [&str; 5] = ["reasoning_effort", "reasoningEffort", "effort", "thought_level", "thinking"];
 
 impl Peer {
     pub(super) async fn create(&self, params: OpenParams) -> Result<OpenResult, Refused> {
@@ -377,7 +375,7 @@ fn effort(session: &Session) -> Option<(String, Option<String>)> {
     let config = session.config.as_ref();
     let schemas = config.map(|config| &config.schema).into_iter().chain(&session.details.settings);
     let mut known = schemas.filter_map(|schema| schema.get("properties")?.as_object());
-    let setting = known.find_map(|known| EFFORTS.into_iter().find(|name| known.contains_key(*name)))?;
+    let setting = known.find_map(|known| THINKING_SETTINGS.into_iter().find(|name| known.contains_key(*name)))?;
     let chosen = config.and_then(|config| config.values.get(setting)?.as_str().map(str::to_owned));
     Some((setting.to_owned(), chosen))
 }

@@ -336,6 +336,7 @@ pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
         | TreeError::OnThisBranch { .. } => code::INVALID_PARAMS,
         TreeError::Aborted
         | TreeError::Summary(_)
+        | TreeError::EmptySummary { .. }
         | TreeError::HookFailed { .. }
         | TreeError::NewLog(_)
         | TreeError::Log(_)

@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use grove_core::*;
 use grove_fs::{Backend, FsError, SessionFs};
-use grove_tree::turns::{Origin, ended_turn, header_line, name_line, turn_lines};
+use grove_tree::settings::{BranchSettings, settings_at};
+use grove_tree::turns::{Origin, ended_turn, header_line, name_line, settings_lines, turn_lines};
 use grove_tree::{AppendError, Ending, EntryNo, Index, Indexer, LogError, Owner, Role, store};
 
 use sha2::{Digest, Sha256};
 
+use super::settings;
 use crate::store::artifacts::moment;
 use crate::store::session_file::{self, LogExtent};
 use crate::store::{locking, paths};
@@ -59,6 +61,8 @@ struct Written {
     /// The header of a log that does not exist yet. It goes in front of what is appended first: each append may be a call to
     /// another program.
     header: Option<Vec<u8>>,
+    /// Model, thinking level and mode according to the branch of the leaf, once they were read.
+    settings: Option<BranchSettings>,
 }
 
 impl Written {
@@ -192,7 +196,13 @@ impl ChatLog {
         index: Index,
         turns: &[Arc<Turn>],
     ) -> Self {
-        let written = Written { index: Arc::new(index), turns: HashSet::new(), begun: HashSet::new(), header: None };
+        let written = Written {
+            index: Arc::new(index),
+            turns: HashSet::new(),
+            begun: HashSet::new(),
+            header: None,
+            settings: None,
+        };
         let mut log = Self { written: Some(written), ..Self::new(fs, session, chat) };
         log.note(turns);
         log
@@ -297,6 +307,7 @@ impl ChatLog {
         let missing = turns.iter().rev().take_while(|turn| !written.has(turn)).count();
         let ends = seen_ends(&turns[turns.len() - missing..], chat.touched_at);
         for ((at, turn), seen_end) in turns.iter().enumerate().skip(turns.len() - missing).zip(ends) {
+            self.append_settings(&mut written, session, turn.started_at).await?;
             let origin = Origin {
                 session: &session.id,
                 provider: &session.provider,
@@ -311,12 +322,18 @@ impl ChatLog {
             written.begun.insert((turn.id.clone(), turn.started_at));
             self.append_entries(&mut written, chat).await?;
         }
-        // The main chat bears the session's name.
-        let (name, unnamed, at) = match self.chat.as_str() {
-            Session::MAIN_CHAT => (session.title.as_str(), Session::UNTITLED, session.modified_at),
-            _ => (chat.title.as_str(), "", chat.touched_at),
+        self.append_settings(&mut written, session, chat.touched_at.max(session.modified_at)).await?;
+        // The main chat bears the session's name. A title that was made of the first prompt is not written: readers of the
+        // log have that prompt.
+        let is_given = session.title_source > TitleSource::Prompt;
+        let (name, at) = match self.chat.as_str() {
+            Session::MAIN_CHAT if is_given => (session.title.as_str(), session.modified_at),
+            Session::MAIN_CHAT => ("", session.modified_at),
+            _ => (chat.title.as_str(), chat.touched_at),
         };
-        if name != unnamed && written.index.name().as_deref() != Some(name) {
+        // Other programs do not normalise names: one that differs in nothing else is the same.
+        let known = written.index.name().and_then(|name| normalized_title(&name)).unwrap_or_default();
+        if name != known {
             let parent = leaf(&written.index);
             let is_taken = |id: &str| written.index.find(id).is_some();
             let lines = name_line(&session.id, name, at, parent.as_deref(), &is_taken);
@@ -324,6 +341,32 @@ impl ChatLog {
         }
         let appended = written.index.len() > before;
         Ok((written, appended))
+    }
+
+    /// Writes model, thinking level and mode at the leaf, where its branch says others.
+    async fn append_settings(
+        &self,
+        written: &mut Written,
+        session: &Session,
+        at: Timestamp,
+    ) -> Result<(), ChatLogError> {
+        let current = settings::current(session);
+        let known = match written.settings.take() {
+            Some(known) => known,
+            None => settings_at(self.fs.as_ref(), &self.path, &written.index, written.index.leaf()).await?,
+        };
+        let parent = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned());
+        let is_taken = |id: &str| written.index.find(id).is_some();
+        let lines = settings_lines(&session.id, &known, &current, at, parent.as_deref(), &is_taken);
+        if !lines.bytes.is_empty() {
+            self.append(written, &lines.bytes).await?;
+        }
+        written.settings = Some(BranchSettings {
+            model: current.model.or(known.model),
+            thinking_level: current.thinking_level.or(known.thinking_level),
+            mode: current.mode.or(known.mode),
+        });
+        Ok(())
     }
 
     /// Writes entries that belong to no turn, as far as what they stand behind is written.
@@ -335,22 +378,46 @@ impl ChatLog {
             }
             // It was written before a crash, perhaps.
             if entry_id(&entry.line).is_some_and(|id| written.index.find(&id).is_none()) {
-                self.append(written, format!("{}\n", entry.line).as_bytes()).await?;
+                // It may put the leaf on another branch.
+                written.settings = None;
+                self.append_entry(written, &entry.line).await?;
             }
         }
         Ok(())
     }
 
+    /// Writes an entry that belongs to no turn. Where its parent is not in the log, since somebody took lines out of it, the
+    /// leaf is its parent; an entry that does not fit then either is left out, so that it holds up nothing else.
+    async fn append_entry(&self, written: &mut Written, line: &str) -> Result<(), ChatLogError> {
+        let refused = match self.append(written, format!("{line}\n").as_bytes()).await {
+            Err(ChatLogError::Append(refused)) => refused,
+            done => return done,
+        };
+        let leaf = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned());
+        let moved = rehung(line, leaf.as_deref()).filter(|_| matches!(refused, AppendError::UnknownParent { .. }));
+        let refused = match moved {
+            None => refused,
+            Some(line) => match self.append(written, &line).await {
+                Err(ChatLogError::Append(refused)) => refused,
+                done => return done,
+            },
+        };
+        tracing::warn!(log = %self.path, %refused, "an entry does not fit its log and is left out");
+        Ok(())
+    }
+
+    /// Appends lines. The index takes them first: a line that it refuses is never written. Where an error is given the
+    /// index may have lines that the log has not, and is to be read again, unless the first line was refused.
     async fn append(&self, written: &mut Written, lines: &[u8]) -> Result<(), ChatLogError> {
+        let next = Arc::make_mut(&mut written.index);
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            next.append(line)?;
+        }
         match &written.header {
             Some(header) => self.fs.append_file(&self.path, &[header.as_slice(), lines].concat()).await?,
             None => self.fs.append_file(&self.path, lines).await?,
         }
         written.header = None;
-        let index = Arc::make_mut(&mut written.index);
-        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            index.append(line)?;
-        }
         Ok(())
     }
 
@@ -362,7 +429,7 @@ impl ChatLog {
             let mut indexer = Indexer::new();
             indexer.feed(&header);
             let index = Arc::new(indexer.finish()?);
-            return Ok(Written { index, turns: HashSet::new(), begun: HashSet::new(), header: Some(header) });
+            return Ok(Written { index, turns: HashSet::new(), begun: HashSet::new(), header: Some(header), settings: None });
         }
         let written = self.read_written().await?;
         if written.index.header().is_none() {
@@ -398,7 +465,7 @@ impl ChatLog {
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
         let begun: HashSet<_> = lines.iter().filter_map(|line| ended_turn(line)).collect();
         let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
-        Ok(Written { index: Arc::new(index), turns, begun, header: None })
+        Ok(Written { index: Arc::new(index), turns, begun, header: None, settings: None })
     }
 
     /// The log as it is on the disk, with everything that is over; `None` where there is none yet.
@@ -448,6 +515,15 @@ fn seen_ends(turns: &[Arc<Turn>], last: Timestamp) -> Vec<Timestamp> {
         .collect();
     ends.reverse();
     ends
+}
+
+/// An entry's line with another parent.
+fn rehung(line: &str, parent: Option<&str>) -> Option<Vec<u8>> {
+    let mut entry: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).ok()?;
+    entry.insert("parentId".to_owned(), parent.into());
+    let mut line = serde_json::to_vec(&entry).ok()?;
+    line.push(b'\n');
+    Some(line)
 }
 
 /// The id of an entry.

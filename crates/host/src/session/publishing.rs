@@ -152,7 +152,7 @@ impl SessionTask {
                 Change::Session(_, SessionEvent::ConfigChanged { values, .. }) if matches!(who, Who::Client(_)) => {
                     out.settings.extend(values.clone());
                 }
-                Change::Session(_, SessionEvent::TitleChanged(_)) => self.named_by(who),
+                Change::Session(_, SessionEvent::TitleChanged(title)) => self.named_by(title.source()),
                 Change::Session(..) | Change::Root(_) => {}
             }
         }

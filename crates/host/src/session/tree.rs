@@ -16,6 +16,7 @@ use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
 use grove_tree::moves::{self, NewEntry, Plan, PlanError};
 use grove_tree::navigate::{self, BranchPointError, Prefill};
+use grove_tree::settings::settings_at;
 use grove_tree::turns::{self, Limit};
 use grove_tree::{
     AppendError, Cursor, EntryNo, Filter, Index, LogError, NewLogError, Page, RowsError, RowsRequest, Source, store,
@@ -23,6 +24,7 @@ use grove_tree::{
 use serde_json::value::RawValue;
 
 use super::log::{ChatLogError, Seen};
+use super::settings::restored;
 use super::{Backend, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::Stopped;
@@ -99,7 +101,7 @@ pub(crate) enum TreeAnswer {
 pub(crate) struct Cutting {
     /// The session as it is, but for its id.
     pub(crate) like: NewSession,
-    pub(crate) title: String,
+    pub(crate) title: SessionTitle,
     /// What its main chat begins with.
     pub(crate) main: CutChat,
     /// What its other chats begin with. With a part of a chat no others go.
@@ -191,6 +193,8 @@ pub(crate) enum TreeError {
     NoModel { agent: String },
     #[error("no summary was made: {0}")]
     Summary(#[from] AgentError),
+    #[error("{agent} gave an empty summary, so nothing has changed: try again, or with other instructions")]
+    EmptySummary { agent: String },
     #[error("there is nothing to compact: what was said fits into what is kept")]
     NothingToCompact,
     #[error("entry {id} is on this branch already: what came of it is known here")]
@@ -292,7 +296,7 @@ impl SessionTask {
     /// A message that is the first of all leaves nothing behind it: its session begins empty.
     async fn cut(&mut self, chat: &ChatId, seen: Option<Seen>, before: Option<String>) -> Result<Cutting, TreeError> {
         let tip = &self.tip;
-        let like = NewSession {
+        let mut like = NewSession {
             id: tip.id.clone(),
             uri: tip.uri.clone(),
             provider: tip.provider.clone(),
@@ -312,11 +316,17 @@ impl SessionTask {
             (Some(seen), Some(target)) => {
                 let until = begun_at(seen, &target).await?;
                 let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
+                let settings = settings_at(seen.fs.as_ref(), &seen.path, &seen.index, point.leaf).await?;
+                let RestoredSettings { model, values } = restored(&self.tip, &settings);
+                like.model = model.or(like.model);
+                if let Some(config) = &mut like.config {
+                    config.values.extend(values);
+                }
                 (CutAt { leaf: point.leaf, extent: Extent::Branch, until }, Some(point.prefill))
             }
         };
         let is_session = at.extent == Extent::All && chat.as_str() == Session::MAIN_CHAT;
-        let title = tip.title.clone();
+        let title = tip.session_title();
         let main = self.cut_chat(chat, seen, &at).await?;
         let mut others = Vec::new();
         if is_session {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use grove_core::{Session, SessionId, Timestamp};
+use grove_core::{Session, SessionId, SessionTitle, Timestamp};
 use grove_fs::copy::{self, Boundary, Copied, CopyError, Copying, Fork, Parts, Place, PlanThen, Purpose, Unchanged};
 use grove_fs::workspace::database::LocalDatabase;
 use grove_fs::workspace::{Field, Workspace, WorkspaceError};
@@ -98,7 +98,7 @@ async fn given_name(from: &dyn SessionFs, folder: &str, title: &str) -> Option<S
     let manifest = Workspace::of(from, Some(folder)).ok()?.manifest().await.ok().flatten();
     let name =
         manifest.as_ref().and_then(|manifest| manifest.text(Field::Name).ok().flatten()).unwrap_or(Session::UNTITLED);
-    let is_given = title != name && title.strip_suffix(" (fork)") != Some(name);
+    let is_given = title != name && title != SessionTitle::given(name).of_fork().text();
     Some(title.to_owned()).filter(|_| is_given)
 }
 

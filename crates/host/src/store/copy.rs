@@ -204,7 +204,11 @@ impl CopyJob {
         // Lines that became longer have put the others elsewhere.
         index.take_if(|_| resized);
         if let Some(mut line) = info {
-            index = index.and_then(|mut index| index.append(&line).is_ok().then_some(index));
+            // What the index refuses is not written: the fork is whole without it.
+            if let Some(Err(refused)) = index.as_mut().map(|index| index.append(&line)) {
+                tracing::warn!(session = %self.session, %refused, "a fork's log does not say where it comes from");
+                return Ok(index);
+            }
             line.push(b'\n');
             self.to.append_file(to, &line).await?;
         }

@@ -39,6 +39,9 @@ pub(crate) struct SessionFile {
     backend: StoreName,
     provider: ProviderId,
     title: String,
+    /// The title's origin. Older files do not say it: their titles are kept as if a person had given them.
+    #[serde(default = "given_by_person")]
+    title_source: TitleSource,
     lifecycle: Lifecycle,
     model: Option<ModelId>,
     working_directories: Vec<String>,
@@ -76,6 +79,7 @@ struct ChatFile {
     /// Whether its last turn ended in error, which lists show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     failed: bool,
+    #[serde(deserialize_with = "stored_chat_title")]
     title: String,
     /// Where it comes from, if it began with what another one had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +89,8 @@ struct ChatFile {
     draft: Option<Message>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent_session: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_agent_retold: bool,
     modified_at: Timestamp,
     #[serde(default)]
     touched_at: Timestamp,
@@ -132,6 +138,10 @@ struct Begun {
     started_at: Timestamp,
 }
 
+fn given_by_person() -> TitleSource {
+    TitleSource::Person
+}
+
 fn main_chat() -> ChatId {
     Session::MAIN_CHAT.into()
 }
@@ -150,6 +160,7 @@ impl ChatFile {
             queued: chat.queued.clone(),
             draft: chat.draft.clone(),
             agent_session: chat.agent_session.clone(),
+            is_agent_retold: chat.is_agent_retold,
             modified_at: chat.modified_at,
             touched_at: chat.touched_at,
             has_turns: chat.has_older_turns || !chat.turns.is_empty(),
@@ -176,6 +187,7 @@ impl ChatFile {
             draft: self.draft,
             activity: None,
             agent_session: self.agent_session,
+            is_agent_retold: self.is_agent_retold,
             has_failed: self.failed,
             unlogged: Vec::new(),
             is_read: self.is_read,
@@ -235,6 +247,7 @@ impl SessionFile {
             backend: session.store.clone(),
             provider: session.provider.clone(),
             title: session.title.clone(),
+            title_source: session.title_source,
             lifecycle: session.lifecycle.clone(),
             model: session.model.clone(),
             working_directories: session.working_directories.clone(),
@@ -348,7 +361,6 @@ impl SessionFile {
             store: self.backend,
         };
         let mut session = Session::new(&new, self.created_at);
-        session.title = self.title;
         session.lifecycle = self.lifecycle;
         session.is_read = self.is_read;
         session.is_archived = self.is_archived;
@@ -359,6 +371,7 @@ impl SessionFile {
         let mut chats: Vec<ChatFile> = std::iter::once(self.chat).chain(self.chats).collect();
         let begun: Vec<_> = chats.iter_mut().filter_map(|chat| Some((chat.id.clone(), chat.begun.take()?))).collect();
         session.chats = chats.into_iter().zip(turns).map(|(chat, turns)| chat.chat(turns)).collect();
+        session.set_title(&SessionTitle::new(&self.title, self.title_source));
         for (chat, Begun { turn, message, started_at }) in begun {
             // The log may have it by now.
             if session.chat(&chat).is_some_and(|chat| chat.position(&turn).is_none()) {
@@ -439,7 +452,8 @@ pub(crate) async fn adopt_staged(
         return Err(LoadError::Version(file.version));
     }
     // An agent keeps its own conversation on the machine that it ran on: here it is told what was said.
-    let here = |chat: ChatFile| ChatFile { agent_session: None, begun: None, log: None, ..chat };
+    let here =
+        |chat: ChatFile| ChatFile { agent_session: None, is_agent_retold: false, begun: None, log: None, ..chat };
     let folders =
         if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
     // What was checked out is known of this machine's folders alone; a pull request is everybody's.

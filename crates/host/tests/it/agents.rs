@@ -162,7 +162,7 @@ async fn what_an_agent_says_of_a_turn_that_is_over_changes_nothing() {
     client.turn_end("odd:/s", "t2").await;
     client.must_agree("odd:/s").await;
     assert_eq!(client.session("odd:/s").turns[0], cancelled);
-    assert_eq!(client.session("odd:/s").summary.title, "New session");
+    assert_eq!(client.session("odd:/s").summary.title, "keep", "the first prompt");
     assert_eq!(*agent.cancelled.lock().unwrap(), ["t1"], "the agent is told to stop");
 }
 

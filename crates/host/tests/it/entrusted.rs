@@ -516,7 +516,9 @@ async fn a_fork_is_a_record_until_it_is_resumed_and_then_lies_under_its_own_id()
     assert!(matches!(&refused, ResumeError::Source { source_id, .. } if *source_id == source), "{refused}");
     assert!(refused.to_string().contains("resume that one first"), "{refused}");
     lender.open("s");
-    for (id, expected, title) in [(&whole, &["one", "two"][..], "My fork"), (&part, &["one"], "New session (fork)")] {
+    for (id, expected, title) in
+        [(&whole, &["one", "two"][..], "My fork"), (&part, &["one"], "script:[{\"say\":\"one\"}] (fork)")]
+    {
         let uri = host.host.resume_entrusted(&lent(), id).await.unwrap();
         let mut client = host.ahp(id.as_str()).await;
         let chat = client.follow(uri.as_str()).await;

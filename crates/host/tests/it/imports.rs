@@ -249,3 +249,33 @@ async fn an_import_that_is_cut_off_anywhere_leaves_the_whole_session_or_nothing(
     // First there is nothing, from some moment on all of it.
     assert!(outcomes.len() > 4 && outcomes.is_sorted() && !outcomes[0], "{outcomes:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_log_with_a_cycle_of_parents_is_taken_in_with_each_turn_once() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("one").await;
+    let header =
+        json!({"type": "session", "version": 3, "id": "x", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/"});
+    let entry = |id: &str, parent: &str, body: Value| {
+        let mut entry = json!({"type": "message", "id": id, "parentId": parent, "message": body});
+        entry["timestamp"] = json!("2026-01-01T00:00:01.000Z");
+        entry
+    };
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let without = [entry("a", "b", said("assistant", "x")), entry("b", "a", said("assistant", "y"))];
+    let with = [entry("a", "b", said("user", "hello")), entry("b", "a", said("assistant", "good day"))];
+    for (id, lines, expected) in [("no-turn", without, 0), ("a-turn", with, 1)] {
+        let import = begin(&mut client, json!({"id": id, "workingDirectory": "/w"})).await.unwrap();
+        let log = format!("{header}\n{}\n{}\n", lines[0], lines[1]);
+        put(&mut client, import, "events.jsonl", 0, log.as_bytes()).await.unwrap();
+        let committed = commit(&mut client, import).await.unwrap();
+        assert_eq!(committed["damage"].as_array().unwrap().len(), 2, "{committed}");
+        let uri = format!("scripted:/{id}");
+        let chat = client.follow(&uri).await;
+        assert_eq!(client.chat(&chat).turns.len(), expected, "{id}");
+        let tree = client.ask("x-grove/tree", json!({"channel": uri})).await.unwrap();
+        assert_eq!(tree["total"], 2, "{tree}");
+        client.run_script(&chat, "t1", json!([{"say": "on"}])).await;
+        assert_eq!(client.chat(&chat).turns.len(), expected + 1);
+    }
+}

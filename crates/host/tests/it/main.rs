@@ -29,6 +29,7 @@ mod spills;
 mod stopping;
 mod stores;
 mod summaries;
+mod titles;
 mod tree;
 mod versions;
 mod workspace;

@@ -47,7 +47,9 @@ async fn the_tree_is_given_as_rows_with_its_leaf_and_the_way_to_it() {
     assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
     assert!(all.iter().all(|row| row["active"] == true));
     assert_eq!(all.iter().filter(|row| row["leaf"] == true).count(), 1);
-    assert_eq!(rows(&mut client, json!({"filter": "user-only"})).await.len(), 3, "the leaf is always shown");
+    let users = rows(&mut client, json!({"filter": "user-only"})).await;
+    assert_eq!(users.len(), 2);
+    assert_eq!(users[1]["leaf"], true, "the position is shown by the nearest row above it");
     assert_eq!(client.ask("x-grove/tree", json!({"channel": URI, "filter": "x"})).await.unwrap_err().code, -32602);
     assert_eq!(client.ask("x-grove/tree", json!({"channel": "scripted:/no"})).await.unwrap_err().code, -32001);
 }
@@ -215,7 +217,7 @@ async fn a_session_branches_off_before_a_message_and_a_fork_has_everything() {
     let forked = forked["session"].as_str().unwrap().to_owned();
     let forked_chat = client.follow(&forked).await;
     assert_eq!(said(&client, &forked_chat), ["one", "two", "three"]);
-    assert_eq!(client.session(&forked).title, "New session (fork)");
+    assert_eq!(client.session(&forked).title, "script:[{\"say\":\"one\"}] (fork)");
 
     host.kill_and_restart(Config::default()).await;
     let mut late = host.ahp("late").await;
@@ -264,4 +266,45 @@ async fn a_message_that_is_taken_back_comes_with_its_attachments() {
     assert_eq!((&gone["text"], &gone["attachments"]), (&json!(text), &attachments));
     let nowhere = client.ask("x-grove/branch", json!({"channel": URI, "entry": null})).await.unwrap_err();
     assert_eq!(nowhere.code, -32602, "who means no entry goes there, and does not branch off");
+}
+
+/// Changes the model as a client of version 1 does, and gives back which one the session has then.
+async fn choose_model(host: &TestHost, model: Option<&str>) -> Option<String> {
+    let mut old: V1 = host.client("chooser").await;
+    old.subscribe(URI).await.unwrap();
+    if let Some(model) = model {
+        old.dispatch(json!({"type": "session/modelChanged", "session": URI, "model": model})).await;
+        old.until(|old| old.session(URI).summary.model.as_deref() == Some(model)).await;
+    }
+    old.session(URI).summary.model.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn going_to_another_branch_brings_its_model_back() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    choose_model(&host, Some("scripted")).await;
+    say(&mut client, &chat, "t1", "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let (one, two) = (entry(&mut client, "one").await, entry(&mut client, "two").await);
+    go(&mut client, one.clone()).await;
+    choose_model(&host, Some("scripted/slow-start")).await;
+    say(&mut client, &chat, "t3", "three").await;
+    let three = entry(&mut client, "three").await;
+    let kinds = |rows: &[Value]| -> Vec<String> {
+        let changes = rows.iter().filter(|row| row["kind"] == "model_change");
+        changes.map(|row| row["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = rows(&mut client, json!({"filter": "all"})).await;
+    assert_eq!(kinds(&all).len(), 2, "each branch says its model once: {all:?}");
+    for (target, model) in [(&two, "scripted"), (&three, "scripted/slow-start"), (&one, "scripted")] {
+        go(&mut client, target.clone()).await;
+        assert_eq!(choose_model(&host, None).await.as_deref(), Some(model));
+    }
+    let again = rows(&mut client, json!({"filter": "all"})).await;
+    assert_eq!(kinds(&again), kinds(&all), "going there and back writes no model");
+    go(&mut client, three).await;
+    host.kill_and_restart(Config::default()).await;
+    assert_eq!(choose_model(&host, None).await.as_deref(), Some("scripted/slow-start"));
 }

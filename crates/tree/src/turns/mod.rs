@@ -16,7 +16,7 @@ mod write;
 pub use place::{Place, begun_at, place_of};
 pub use read::{ended_turn, turns};
 pub use window::{Limit, Stretch, Window, newest, newest_at, newest_in};
-pub use write::{Lines, Origin, header_line, name_line, turn_lines};
+pub use write::{Lines, Origin, header_line, name_line, settings_lines, turn_lines};
 
 use grove_core::{Message, Outcome, Part, Timestamp, TurnId, Usage};
 use serde::{Deserialize, Serialize};

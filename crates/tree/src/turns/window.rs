@@ -8,6 +8,7 @@ use grove_fs::SessionFs;
 use super::read::{begins_turn, turns_of};
 use crate::error::LogError;
 use crate::index::{EntryNo, Index, Owner};
+use crate::links::Upwards;
 use crate::store::read_lines;
 
 /// How many entries are read at a time.
@@ -37,6 +38,8 @@ pub struct Stretch {
     last: Option<EntryNo>,
     /// What comes before them and is not among them.
     above: Option<EntryNo>,
+    /// The entry at which the branch of the leaf enters a cycle of parents. The stretch ends before it.
+    cycle: Option<EntryNo>,
     /// The first entry that does not count, in the order of the file.
     end: usize,
 }
@@ -44,17 +47,50 @@ pub struct Stretch {
 impl Stretch {
     /// The way to an entry.
     pub fn to(last: Option<EntryNo>) -> Self {
-        Self { last, above: None, end: usize::MAX }
+        Self { last, above: None, cycle: None, end: usize::MAX }
     }
 
     /// What comes before an entry.
     pub fn before(index: &Index, entry: EntryNo) -> Self {
-        Self { last: index.parent(entry), above: None, end: entry.as_usize() }
+        let is_cyclic = index.links.is_cyclic(entry);
+        let cycle = index.leaf().filter(|_| is_cyclic).and_then(|leaf| index.links.first_cyclic(leaf));
+        let last = index.parent(entry).filter(|last| Some(*last) != cycle);
+        Self { last, above: None, cycle, end: entry.as_usize() }
+    }
+
+    /// Its entries, newest first.
+    fn backward(self, index: &Index) -> Backward<'_> {
+        let mut rest = self.last.map(|last| index.links.upwards(index.canonical(last)));
+        let mut way = Backward { next: None, stops: [self.above, self.cycle], rest: None };
+        way.next = rest.as_mut().and_then(|rest| rest.next()).filter(|next| !way.stops.contains(&Some(*next)));
+        way.rest = rest;
+        way
     }
 
     /// Only what comes behind an entry, where it is on the way.
     pub fn above(self, floor: Option<EntryNo>) -> Self {
         Self { above: floor, ..self }
+    }
+}
+
+/// The entries of a stretch, newest first. A cycle of parents ends it after each of its entries came once.
+struct Backward<'a> {
+    next: Option<EntryNo>,
+    /// Entries that are not among it any more.
+    stops: [Option<EntryNo>; 2],
+    rest: Option<Upwards<'a>>,
+}
+
+impl Backward<'_> {
+    /// The next entries, at most so many.
+    fn take(&mut self, count: usize) -> Vec<EntryNo> {
+        let mut taken = Vec::new();
+        while let Some(entry) = self.next.filter(|_| taken.len() < count) {
+            taken.push(entry);
+            let next = self.rest.as_mut().and_then(|rest| rest.next());
+            self.next = next.filter(|next| !self.stops.contains(&Some(*next)));
+        }
+        taken
     }
 }
 
@@ -89,19 +125,15 @@ pub async fn newest_in(
     stretch: Stretch,
     limit: Limit,
 ) -> Result<Window, LogError> {
-    let Stretch { last: mut from, above, end } = stretch;
+    let end = stretch.end;
+    let mut way = stretch.backward(index);
     // Newest first, so that going back appends.
     let mut taken: Vec<Taken> = Vec::new();
     let (mut turns, mut bytes) = (0, 0);
-    while let Some(entry) = from {
-        let mut step = index.tail(entry, STEP);
-        from = step.first().and_then(|first| index.parent(*first));
-        if let Some(floor) = step.iter().rposition(|entry| Some(*entry) == above) {
-            step.drain(..=floor);
-            from = None;
-        }
+    while way.next.is_some() {
+        let step = way.take(STEP);
         let lines = read_lines(fs, path, index, &step).await?;
-        for (entry, line) in step.into_iter().zip(lines).rev() {
+        for (entry, line) in step.into_iter().zip(lines) {
             bytes += line.len() as u64;
             let begins_turn = begins_turn(&line);
             turns += usize::from(begins_turn);
@@ -111,7 +143,7 @@ pub async fn newest_in(
             break;
         }
     }
-    let all = from.is_none();
+    let all = way.next.is_none();
     let kept = within(&taken, limit, all);
     let older = !all || kept < taken.len();
     taken.truncate(kept);

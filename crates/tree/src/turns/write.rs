@@ -1,11 +1,15 @@
 //! From turns to entries.
 
+use std::collections::HashSet;
+
 use grove_core::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Extra, TURN_END, TurnEnd};
+use crate::entries::{self, Stamp};
+use crate::settings::BranchSettings;
 use crate::time;
 
 /// Whose turn it is.
@@ -41,7 +45,7 @@ pub fn header_line(session: &Session) -> Vec<u8> {
     }))
 }
 
-/// The line that names a session.
+/// The line that names a session; an empty name takes its name away.
 pub fn name_line(
     session: &SessionId,
     name: &str,
@@ -51,6 +55,33 @@ pub fn name_line(
 ) -> Lines {
     let mut writer = Writer::new(session, &format!("name {} {name}", at.0), parent, is_taken);
     writer.entry("session_info", at, json!({"name": name}));
+    writer.finish()
+}
+
+/// The lines that say what the conversation goes on with, where its branch says something else. What is not known now
+/// changes nothing.
+pub fn settings_lines(
+    session: &SessionId,
+    known: &BranchSettings,
+    current: &BranchSettings,
+    at: Timestamp,
+    parent: Option<&str>,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Lines {
+    let mut writer = Writer::new(session, &format!("settings {}", at.0), parent, is_taken);
+    let is_new = |now: &Option<String>, known: &Option<String>| now.is_some() && now != known;
+    if let Some(model) = current.model.as_ref().filter(|model| Some(*model) != known.model.as_ref()) {
+        let provider = model.provider.as_deref().unwrap_or_default();
+        writer.made_by(|stamp| entries::model_change(stamp, provider, &model.id), at);
+    }
+    if let Some(level) =
+        current.thinking_level.as_ref().filter(|_| is_new(&current.thinking_level, &known.thinking_level))
+    {
+        writer.made_by(|stamp| entries::thinking_level_change(stamp, level), at);
+    }
+    if let Some(mode) = current.mode.as_ref().filter(|_| is_new(&current.mode, &known.mode)) {
+        writer.made_by(|stamp| entries::mode_change(stamp, mode, None), at);
+    }
     writer.finish()
 }
 
@@ -189,6 +220,8 @@ struct Writer<'a> {
     what: String,
     count: usize,
     is_taken: &'a dyn Fn(&str) -> bool,
+    /// The ids of these lines, which the log does not have yet.
+    made: HashSet<String>,
     bytes: Vec<u8>,
     leaf: Option<String>,
 }
@@ -200,6 +233,7 @@ impl<'a> Writer<'a> {
             what: what.to_owned(),
             count: 0,
             is_taken,
+            made: HashSet::new(),
             bytes: Vec::new(),
             leaf: parent.map(ToOwned::to_owned),
         }
@@ -276,6 +310,14 @@ impl<'a> Writer<'a> {
         self.leaf = Some(id);
     }
 
+    /// An entry that becomes the leaf, as one of the functions for entries makes it.
+    fn made_by(&mut self, make: impl FnOnce(Stamp<'_>) -> Vec<u8>, at: Timestamp) {
+        let id = self.next_id();
+        self.bytes.extend(make(Stamp { id: &id, parent: self.leaf.as_deref(), at }));
+        self.bytes.push(b'\n');
+        self.leaf = Some(id);
+    }
+
     /// An entry of Grove's own: it hangs off the leaf and never becomes it.
     fn own(&mut self, custom_type: &str, at: Timestamp, data: &impl Serialize) {
         let id = self.next_id();
@@ -290,15 +332,19 @@ impl<'a> Writer<'a> {
         self.bytes.extend(line(&entry));
     }
 
-    /// Eight digits of a hash, as the format's other writers have them, and more where those are taken.
+    /// Eight digits of a hash, as the format's other writers have them, and more where those are taken. Where all of a hash
+    /// is taken, the next one is tried: an id is never used twice.
     fn next_id(&mut self) -> String {
-        let hash = hash_of(self.session, &self.what, self.count);
-        self.count += 1;
-        let mut length = 8;
-        while length < hash.len() && (self.is_taken)(&hash[..length]) {
-            length += 4;
+        loop {
+            let hash = hash_of(self.session, &self.what, self.count);
+            self.count += 1;
+            let ids = (8..=hash.len()).step_by(4).map(|length| &hash[..length]);
+            for id in ids {
+                if !(self.is_taken)(id) && self.made.insert(id.to_owned()) {
+                    return id.to_owned();
+                }
+            }
         }
-        hash[..length].to_owned()
     }
 
     fn finish(self) -> Lines {

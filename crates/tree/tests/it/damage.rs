@@ -120,6 +120,35 @@ fn branches_end_where_they_would_meet_themselves() {
     assert_eq!(roots(log.index()), ["u"]);
 }
 
+/// Before titles were normalised, a look at a tree could write the same line again, below itself.
+#[test]
+fn a_line_that_was_written_again_below_itself_costs_nothing_before_it() {
+    let name = |id: &str, parent: &str| json!({"type": "session_info", "id": id, "parentId": parent, "name": "n"});
+    let lines = [user("a", None, 1), user("b", Some("a"), 2), name("n", "b"), user("c", Some("n"), 3)];
+    let twice = [&lines[..], &[name("n", "c")]].concat();
+    let log = opened(log_of(&twice));
+    assert_eq!(damage(log.index()), ["4 duplicateId"]);
+    assert_eq!(branch(log.index()), ["a", "b", "c", "n"]);
+    assert_eq!((roots(log.index()), children(log.index(), "b")), (vec!["a".into()], vec!["n".into(), "c".into()]));
+    let below_itself = [&twice[..], &[name("n", "n"), name("n", "n")]].concat();
+    let log = opened(log_of(&below_itself));
+    assert_eq!(damage(log.index()), ["4 duplicateId", "6 duplicateId", "7 duplicateId"]);
+    assert_eq!(branch(log.index()), ["a", "b", "c", "n"]);
+}
+
+#[test]
+fn many_lines_that_were_written_again_are_read_in_one_pass() {
+    // Each hangs from the same id, which comes again at the end: a look back for each of them would take minutes.
+    let many = 60_000;
+    let first = user("first", None, 1);
+    let chain = (0..many).map(|number| user(&format!("e{number}"), Some("again"), 2));
+    let again = |parent: String| user("again", Some(&parent), 3);
+    let agains = (0..many).map(|number| again(format!("e{number}")));
+    let lines: Vec<_> = [first.clone(), again("first".into())].into_iter().chain(chain).chain(agains).collect();
+    let log = opened(log_of(&lines));
+    assert_eq!(branch(log.index()), ["first", &format!("e{}", many - 1), "again"]);
+}
+
 #[test]
 fn what_is_no_log_is_refused() {
     let refused = |text: &str| open(text.into(), &mut || unreachable!()).unwrap_err();

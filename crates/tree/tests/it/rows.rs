@@ -82,8 +82,8 @@ fn each_filter_shows_what_it_says() {
     let shown = |filter| ids(&all(&log, filter, "")).join(" ");
     assert_eq!(shown(Filter::Default), "u result failed said note compaction summary unknown leaf");
     assert_eq!(shown(Filter::NoTools), "u failed said note compaction summary unknown leaf");
-    assert_eq!(shown(Filter::UserOnly), "u leaf");
-    assert_eq!(shown(Filter::LabeledOnly), "said leaf");
+    assert_eq!(shown(Filter::UserOnly), "u");
+    assert_eq!(shown(Filter::LabeledOnly), "said");
     assert_eq!(
         shown(Filter::All),
         "u silent result failed said label custom model level name mode note compaction summary unknown leaf"
@@ -91,13 +91,13 @@ fn each_filter_shows_what_it_says() {
 }
 
 #[test]
-fn the_leaf_is_always_shown() {
+fn the_position_is_always_shown() {
     let log = one_of_each();
-    for filter in FILTERS {
+    for (filter, position) in FILTERS.into_iter().zip(["leaf", "leaf", "u", "said", "leaf"]) {
         for search in ["", "no such words"] {
             let rows = all(&log, filter, search);
             let leaf = rows.iter().find(|row| row.is_leaf).unwrap();
-            assert_eq!(leaf.id, "leaf", "{filter:?} {search}");
+            assert_eq!(leaf.id, position, "{filter:?} {search}");
         }
     }
 }
@@ -209,6 +209,35 @@ fn entries_of_a_cycle_are_shown_once_each() {
     assert_eq!(ids(&all(&twice, Filter::All, "")), ["b", "c", "a"], "an id that comes twice is where it was last");
 }
 
+#[test]
+fn the_position_is_the_nearest_row_above_a_leaf_that_the_filter_leaves_out() {
+    let result = json!({"type": "message", "id": "r", "parentId": "a", "timestamp": "2026-01-02T03:04:05.000Z",
+        "message": {"role": "toolResult", "toolCallId": "c", "content": []}});
+    let answer = json!({"type": "message", "id": "a", "parentId": "u", "timestamp": "2026-01-02T03:04:05.000Z",
+        "message": {"role": "assistant", "content": "yes"}});
+    let label = json!({"type": "label", "id": "l", "parentId": "r", "targetId": "u", "label": "x"});
+    let name = json!({"type": "session_info", "id": "n", "parentId": "l", "name": "x"});
+    let here = |log: &Log, filter, search: &str| {
+        let rows = all(log, filter, search);
+        let position: Vec<String> = rows.iter().filter(|row| row.is_leaf).map(|row| row.id.clone()).collect();
+        (ids(&rows).join(" "), position.join(" "))
+    };
+    let position = |shown: &str, at: &str| (shown.to_owned(), at.to_owned());
+    for more in [vec![], vec![label.clone()], vec![label.clone(), name]] {
+        let log = opened(log_of(&[vec![user("u", None, 1), answer.clone(), result.clone()], more].concat()));
+        assert_eq!(here(&log, Filter::Default, ""), position("u a r", "r"));
+        assert_eq!(here(&log, Filter::NoTools, ""), position("u a", "a"));
+        assert_eq!(here(&log, Filter::UserOnly, ""), position("u", "u"));
+        assert_eq!(here(&log, Filter::NoTools, "nothing that is there"), position("a", "a"), "a search shows it too");
+        let leaf = log.index().id(log.index().leaf().unwrap()).into_owned();
+        assert_eq!(here(&log, Filter::All, "").1, leaf);
+    }
+    let unlabelled = opened(log_of(&[user("u", None, 1), json!({"type": "session_info", "id": "n", "parentId": "u"})]));
+    assert_eq!(here(&unlabelled, Filter::LabeledOnly, ""), position("u", "u"), "there is one where something was said");
+    let unsaid = opened(log_of(&[user("u", None, 1), json!({"type": "session_info", "id": "n", "parentId": null})]));
+    assert_eq!(here(&unsaid, Filter::Default, ""), position("u", ""), "a name before the first message is no position");
+}
+
 /// All rows, a page at a time. Between pages something happens.
 fn paged(mut bytes: String, filter: Filter, limit: usize, between: &[Value]) -> Vec<String> {
     let mut between = between.iter();
@@ -265,7 +294,7 @@ fn a_page_goes_on_behind_a_row_that_is_shown_no_more() {
         label("l3", "l2", "c", "three"),
     ];
     let shown = paged(log_of(&lines), Filter::LabeledOnly, 1, &[label("l4", "l3", "a", "")]);
-    assert_eq!(shown, ["a", "b", "c", "l3"], "a lost its label after it was shown");
+    assert_eq!(shown, ["a", "b", "c"], "a lost its label after it was shown");
 }
 
 #[test]

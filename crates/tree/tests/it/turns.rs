@@ -339,6 +339,64 @@ fn writing_a_turn_twice_gives_the_same_entries() {
 }
 
 #[test]
+fn no_id_is_ever_used_twice_however_many_are_taken() {
+    let session = lived(&[]);
+    let mut taken = std::collections::HashSet::new();
+    for _ in 0..100 {
+        let lines = name_line(&session.id, "name", Timestamp(5), None, &|id| taken.contains(id));
+        assert!(taken.insert(lines.leaf.unwrap()));
+    }
+}
+
+/// The texts of all turns of a log, read a page at a time as a client does.
+fn texts_in_pages(file: &str, limit: usize) -> Vec<String> {
+    let log = open(file.as_bytes().to_vec(), &mut || unreachable!()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let fs = MemoryFs::default();
+        fs.write_file("log", log.bytes()).await.unwrap();
+        let limit = Limit { turns: limit, bytes: u64::MAX };
+        let mut window = newest(&fs, "log", log.index(), None, limit).await.unwrap();
+        let mut texts = Vec::new();
+        loop {
+            texts.splice(..0, window.turns.iter().map(|turn| turn.message.text.clone()));
+            assert!(texts.len() < 100, "the pages never end: {texts:?}");
+            let Some(first) = window.turns.first().filter(|_| window.older) else { return texts };
+            let place = place_of(&fs, "log", log.index(), &first.id).await.unwrap().unwrap();
+            window = newest(&fs, "log", log.index(), Some(place.first), limit).await.unwrap();
+        }
+    })
+}
+
+#[test]
+fn turns_in_a_cycle_of_parents_are_read_once_each() {
+    let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/"}"#;
+    let user = |id: &str, parent: &str| {
+        let message = serde_json::json!({"role": "user", "content": id});
+        serde_json::json!({"type": "message", "id": id, "parentId": parent, "message": message}).to_string()
+    };
+    let label = |id: &str, parent: &str| {
+        serde_json::json!({"type": "label", "id": id, "parentId": parent, "targetId": "x", "label": "l"}).to_string()
+    };
+    let cases: [(Vec<String>, &[&str]); 4] = [
+        (vec![label("x", "y"), label("y", "x")], &[]),
+        (vec![user("x", "y"), label("y", "x")], &["x"]),
+        (vec![user("x", "z"), user("y", "x"), user("z", "y")], &["x", "y", "z"]),
+        // The way to the leaf enters the cycle at y.
+        (
+            vec![user("x", "z"), user("y", "x"), user("z", "y"), user("l", "y"), user("m", "l")],
+            &["z", "x", "y", "l", "m"],
+        ),
+    ];
+    for (lines, expected) in cases {
+        let file = format!("{header}\n{}\n", lines.join("\n"));
+        for limit in 1..6 {
+            assert_eq!(texts_in_pages(&file, limit), expected, "{limit} a page of {file}");
+        }
+    }
+}
+
+#[test]
 fn a_name_is_an_entry_that_becomes_the_leaf() {
     let session = lived(&[]);
     let lines = name_line(&session.id, "A “name”", Timestamp(5), None, &|_| false);

@@ -203,7 +203,7 @@ fn session(
             SessionAction::CreationFailed(SessionCreationFailed { error: project::error(error) })
         }
         core::SessionEvent::TitleChanged(title) => {
-            SessionAction::TitleChanged(SessionTitleChanged { title: title.clone() })
+            SessionAction::TitleChanged(SessionTitleChanged { title: title.text().to_owned() })
         }
         core::SessionEvent::ReadChanged(is_read) => {
             SessionAction::IsReadChanged(SessionIsReadChanged { is_read: *is_read })
@@ -497,7 +497,7 @@ pub fn notification(
             return Some(Notification::SessionRemoved(SessionRemovedParams { channel, session: resource }));
         }
         core::SessionEvent::TitleChanged(title) => PartialSessionSummary {
-            title: Some(title.clone()),
+            title: Some(title.text().to_owned()),
             modified_at: modified_at(),
             ..PartialSessionSummary::default()
         },

@@ -63,7 +63,9 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         SessionEvent::CreationFailed(error) => {
             Some((SessionChange::CreationFailed { error: project::error(error) }, Dated::No))
         }
-        SessionEvent::TitleChanged(title) => Some((SessionChange::TitleChanged { title: title.clone() }, Dated::Yes)),
+        SessionEvent::TitleChanged(title) => {
+            Some((SessionChange::TitleChanged { title: title.text().to_owned() }, Dated::Yes))
+        }
         SessionEvent::ModelChanged(model) => {
             Some((SessionChange::ModelChanged { model: model.to_string() }, Dated::Yes))
         }

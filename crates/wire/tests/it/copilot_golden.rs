@@ -24,7 +24,9 @@ impl Scene {
             config: None,
             store: StoreName::default(),
         };
-        let session = Session::new(&new, Timestamp(1_000));
+        let mut session = Session::new(&new, Timestamp(1_000));
+        // Its first prompt would name it otherwise.
+        session.set_title(&"A scene".into());
         let projector = Projector::new(&session);
         Self { session, projector, told: Vec::new(), now: 1_000 }
     }

@@ -143,8 +143,8 @@ pub(crate) fn of_session(event: &mut AgentEvent, place: Place<'_>) -> Translated
     let mut out = Out::at(place);
     match event {
         // The main chat goes by its session's name; the others have no other way to be called.
-        AgentEvent::Title(title) if session.title != *title && chat.id.as_str() == Session::MAIN_CHAT => {
-            out.session(SessionEvent::TitleChanged(std::mem::take(title)));
+        AgentEvent::Title(title) if chat.id.as_str() == Session::MAIN_CHAT => {
+            out.session(SessionEvent::TitleChanged(SessionTitle::new(title, TitleSource::Agent)));
         }
         AgentEvent::Commands(commands) => {
             commands.truncate(MOST_COMMANDS);

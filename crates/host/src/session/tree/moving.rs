@@ -9,6 +9,7 @@ use grove_tree::conversation::messages_of;
 use grove_tree::entries::Origin;
 use grove_tree::moves::{self, NewEntry, PlanError};
 use grove_tree::navigate::{self, Landing, TreePreparation, Way};
+use grove_tree::settings::settings_at;
 use grove_tree::turns::{self, Stretch};
 use grove_tree::{EntryNo, Index};
 use serde_json::Value;
@@ -19,6 +20,7 @@ use super::undertaking::{Beginning, Found, Meanwhile};
 use super::{Done, NavigateWishes, Navigated, Seen, TreeAnswer, TreeError, answered, leaf_of, raw};
 use crate::hooks::{self, HookEvent, HookKind, HooksAt};
 use crate::sequencer::{Origin as Action, Stopped};
+use crate::session::settings::restored;
 use crate::session::{Attempted, SessionTask};
 
 /// A way through the tree that nobody forbids.
@@ -51,6 +53,7 @@ struct Moving {
     turns: Vec<Arc<Turn>>,
     older: bool,
     entries: Vec<LogEntry>,
+    settings: RestoredSettings,
     navigated: Navigated,
     summary_line: Option<Box<RawValue>>,
 }
@@ -158,11 +161,11 @@ impl SessionTask {
             Ok(moving) => moving,
             Err(error) => return Ok(Err(error)),
         };
-        let Moving { turns, older, entries, navigated, summary_line } = moving;
+        let Moving { turns, older, entries, settings, navigated, summary_line } = moving;
         if let Some(log) = self.logs.get_mut(chat) {
             log.note(&turns);
         }
-        let command = Command::MoveLeaf { chat: chat.clone(), turns, older, entries };
+        let command = Command::MoveLeaf { chat: chat.clone(), turns, older, entries, settings };
         match self.attempt(command, &Who::Host, action).await? {
             Ok(Attempted::Happened | Attempted::NoChange) => {
                 self.start_over(chat);
@@ -220,8 +223,10 @@ impl SessionTask {
         // What is planned is in no file yet, and no turn is among it.
         let shown = Stretch::to(landing.leaf).above(self.floor(chat, &seen.index));
         let window = turns::newest_in(seen.fs.as_ref(), &seen.path, &seen.index, shown, self.window()).await?;
+        let settings = settings_at(seen.fs.as_ref(), &seen.path, &seen.index, landing.leaf).await?;
+        let settings = restored(&self.tip, &settings);
         let navigated = Navigated { moved: true, leaf: leaf_of(&index), prefill: landing.prefill, summary_entry };
-        Ok(Moving { turns: window.turns, older: window.older, entries, navigated, summary_line })
+        Ok(Moving { turns: window.turns, older: window.older, entries, settings, navigated, summary_line })
     }
 
     /// Tells hooks what has happened.

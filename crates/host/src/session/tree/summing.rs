@@ -88,7 +88,11 @@ impl Asking {
             working_directories: self.working_directories.clone(),
             settings: self.settings.clone(),
         };
-        Ok(summarizer.summarize(request).await?)
+        let summary = summarizer.summarize(request).await?;
+        if summary.trim().is_empty() {
+            return Err(TreeError::EmptySummary { agent: self.agent.clone() });
+        }
+        Ok(summary)
     }
 }
 

@@ -96,7 +96,7 @@ impl SessionTask {
         Facts {
             id: tip.id.to_string(),
             cwd,
-            name: Some(tip.title.clone()).filter(|title| title != Session::UNTITLED),
+            name: Some(tip.title.clone()).filter(|_| tip.title_source != TitleSource::None),
             named_by_person: self.kept.named_by_person,
             new_forks: self.kept.new_forks,
             created_at: moment(tip.created_at),
@@ -105,9 +105,9 @@ impl SessionTask {
         }
     }
 
-    /// Notes who gave the session its name. What the host does by itself, a person has asked it for.
-    pub(in crate::session) fn named_by(&mut self, who: &Who) {
-        self.kept.named_by_person = Some(*who != Who::Agent);
+    /// Notes who gave the session its name.
+    pub(in crate::session) fn named_by(&mut self, source: TitleSource) {
+        self.kept.named_by_person = Some(source == TitleSource::Person);
     }
 
     /// Notes that a session was made of this one.

@@ -148,7 +148,7 @@ impl Projector {
         match change {
             SessionEvent::TitleChanged(title) => {
                 self.session.apply(event);
-                told.push(self.aside(at, TitleChanged { title: title.clone() }));
+                told.push(self.aside(at, TitleChanged { title: title.text().to_owned() }));
             }
             SessionEvent::ModelChanged(model) => {
                 let previous_model = self.session.model.as_ref().map(core::ModelId::to_string);

@@ -1,0 +1,85 @@
+//! Who gives a session its title, and whose title stays.
+
+use grove_core::*;
+
+use crate::scene::{Scene, main, start};
+
+fn agent_says(scene: &mut Scene, title: &str) -> Vec<Change> {
+    let title = SessionTitle::new(title, TitleSource::Agent);
+    scene.by(&Who::Agent, Command::ReportSession(SessionEvent::TitleChanged(title))).unwrap()
+}
+
+fn end(scene: &mut Scene, turn: &str) {
+    scene.report(ChatEvent::TurnCompleted { turn: turn.into(), duration: None }).unwrap();
+}
+
+fn prompt(turn: &str, text: &str) -> Command {
+    Command::StartTurn { chat: main(), turn: turn.into(), message: Message::user(text), started_at: None }
+}
+
+fn known_as(name: Option<&str>) -> ChatEvent {
+    ChatEvent::AgentSessionChanged(name.map(str::to_owned))
+}
+
+#[test]
+fn every_way_to_a_title_normalises_it() {
+    let mut scene = Scene::ready();
+    scene.act(Command::ChangeTitle(" A\nname ".into())).unwrap();
+    assert_eq!(scene.session.title, "A name");
+    assert_eq!(scene.chat().title, "A name");
+    assert!(scene.act(Command::ChangeTitle("A name  ".into())).unwrap().is_empty(), "it is called so already");
+    scene.act(Command::RenameChat { chat: main(), title: "\tOther\t".into() }).unwrap();
+    assert_eq!(scene.session.title, "Other");
+    scene.host(Command::AddChat { chat: "side".into(), uri: "x:/side".into() }).unwrap();
+    scene.act(Command::RenameChat { chat: "side".into(), title: " Side\r\n".into() }).unwrap();
+    assert_eq!(scene.session.chat(&"side".into()).unwrap().title, "Side");
+    scene.act(Command::ChangeTitle(" ".into())).unwrap();
+    assert_eq!((scene.session.title.as_str(), scene.session.title_source), (Session::UNTITLED, TitleSource::None));
+    agent_says(&mut scene, "By the agent\n");
+    assert_eq!(scene.session.title, "By the agent");
+    assert!(agent_says(&mut scene, "  ").is_empty(), "an agent takes no title away");
+}
+
+#[test]
+fn the_first_prompt_names_a_session_and_later_ones_do_not() {
+    let mut scene = Scene::ready();
+    let changes = scene.act(prompt("t1", "\n Fix it \nnow")).unwrap();
+    assert!(matches!(changes[0], Change::Chat(..)), "the turn comes first");
+    assert_eq!((scene.session.title.as_str(), scene.session.title_source), ("Fix it", TitleSource::Prompt));
+    end(&mut scene, "t1");
+    scene.act(prompt("t2", "And now that")).unwrap();
+    assert_eq!(scene.session.title, "Fix it");
+    let mut named = Scene::ready().after(Command::ChangeTitle("Mine".into()));
+    named.act(prompt("t1", "Fix it")).unwrap();
+    assert_eq!(named.session.title, "Mine");
+    let mut silent = Scene::ready();
+    silent.act(prompt("t1", " \n ")).unwrap();
+    assert_eq!(silent.session.title, Session::UNTITLED);
+}
+
+#[test]
+fn an_agents_title_replaces_a_prompts_and_never_a_persons() {
+    let mut scene = Scene::ready().after(start("t1"));
+    agent_says(&mut scene, "By the agent");
+    assert_eq!(scene.session.title, "By the agent");
+    agent_says(&mut scene, "By the agent, later");
+    assert_eq!(scene.session.title, "By the agent, later");
+    // Who gives it the same name wants to keep it.
+    assert!(!scene.act(Command::ChangeTitle("By the agent, later".into())).unwrap().is_empty());
+    assert!(agent_says(&mut scene, "By the agent, again").is_empty());
+    assert_eq!(scene.session.title, "By the agent, later");
+}
+
+#[test]
+fn an_agent_that_was_told_the_past_does_not_name_the_session_after_that() {
+    let mut scene = Scene::ready().after(prompt("t1", "Fix it"));
+    scene.report(known_as(Some("first"))).unwrap();
+    agent_says(&mut scene, "A fix");
+    end(&mut scene, "t1");
+    // As after a compaction.
+    scene.host(Command::AddEntries { chat: main(), entries: vec![], anew: true }).unwrap();
+    scene.act(prompt("t2", "And that")).unwrap();
+    scene.report(known_as(Some("second"))).unwrap();
+    assert!(agent_says(&mut scene, "This session is being continued").is_empty());
+    assert_eq!(scene.session.title, "A fix");
+}

@@ -1,0 +1,170 @@
+//! The model: what there must be, as simply as it can be said.
+
+use std::collections::BTreeMap;
+
+/// The name of a session without a title.
+pub(crate) const UNTITLED: &str = "New session";
+
+/// The origin of a title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Nobody,
+    Prompt,
+    Agent,
+    Person,
+}
+
+/// A place in a conversation: behind a turn, and behind a summary that came after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The turn, by its number in the session; without one it is before the first.
+    pub(crate) turn: Option<usize>,
+    pub(crate) is_summary: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    pub(crate) id: String,
+    pub(crate) prompt: String,
+    pub(crate) answer: String,
+    /// The position at which it was said.
+    pub(crate) after: Position,
+}
+
+/// An entry of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    Prompt,
+    Answer,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) uri: String,
+    pub(crate) title: String,
+    pub(crate) source: Source,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) position: Position,
+    pub(crate) labels: BTreeMap<(usize, Part), String>,
+    /// Other chats, by their URI: the answers in each.
+    pub(crate) chats: BTreeMap<String, Vec<String>>,
+    /// Its log was damaged before it was imported: parts of the tree may be missing.
+    pub(crate) is_damaged: bool,
+}
+
+impl Session {
+    pub(crate) fn new(uri: &str) -> Self {
+        Self {
+            uri: uri.to_owned(),
+            title: UNTITLED.to_owned(),
+            source: Source::Nobody,
+            turns: Vec::new(),
+            position: Position::default(),
+            labels: BTreeMap::new(),
+            chats: BTreeMap::new(),
+            is_damaged: false,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        self.uri.rsplit('/').next().unwrap()
+    }
+
+    /// The turns on the way to the position, the oldest first.
+    pub(crate) fn shown(&self) -> Vec<usize> {
+        let mut shown = Vec::new();
+        let mut next = self.position.turn;
+        while let Some(turn) = next {
+            shown.push(turn);
+            next = self.turns[turn].after.turn;
+        }
+        shown.reverse();
+        shown
+    }
+
+    /// A turn that is over: it stands at the position and becomes it.
+    pub(crate) fn say(&mut self, id: &str, prompt: &str, answer: &str) {
+        self.name_after_prompt(prompt);
+        self.turns.push(Turn {
+            id: id.to_owned(),
+            prompt: prompt.to_owned(),
+            answer: answer.to_owned(),
+            after: self.position,
+        });
+        self.position = Position { turn: Some(self.turns.len() - 1), is_summary: false };
+    }
+
+    /// A session without a title is called by the first prompt that it shows.
+    fn name_after_prompt(&mut self, prompt: &str) {
+        if self.source == Source::Nobody {
+            let first = self.shown().first().map_or(prompt.to_owned(), |turn| self.turns[*turn].prompt.clone());
+            if let Some(title) = first.split(is_line_break).find_map(normalized).filter(|title| title != UNTITLED) {
+                (self.title, self.source) = (title, Source::Prompt);
+            }
+        }
+    }
+
+    pub(crate) fn renamed(&mut self, title: &str) {
+        (self.title, self.source) = match normalized(title).filter(|title| title != UNTITLED) {
+            Some(title) => (title, Source::Person),
+            None => (UNTITLED.to_owned(), Source::Nobody),
+        };
+    }
+
+    pub(crate) fn named_by_agent(&mut self, title: &str) {
+        let title = normalized(title).filter(|title| title != UNTITLED && self.source != Source::Person);
+        if let Some(title) = title.filter(|title| *title != self.title) {
+            (self.title, self.source) = (title, Source::Agent);
+        }
+    }
+
+    /// A session with everything that this one has.
+    pub(crate) fn forked(&self, title: Option<&str>) -> Self {
+        let mut fork = self.clone();
+        match title.and_then(normalized).filter(|title| title != UNTITLED) {
+            Some(title) => (fork.title, fork.source) = (title, Source::Person),
+            None if self.source == Source::Nobody => {}
+            None => {
+                let room: String = self.title.chars().take(200 - " (fork)".len()).collect();
+                fork.title = format!("{} (fork)", room.trim_end());
+            }
+        }
+        fork
+    }
+
+    /// A session with what was said before a turn.
+    pub(crate) fn branched(&self, at: usize) -> Self {
+        let mut way = Session { position: self.turns[at].after, ..self.clone() }.shown();
+        let mut branch = Self { turns: Vec::new(), labels: BTreeMap::new(), chats: BTreeMap::new(), ..self.clone() };
+        branch.position = Position { is_summary: self.turns[at].after.is_summary, turn: way.len().checked_sub(1) };
+        for (new, old) in way.drain(..).enumerate() {
+            let old_after = self.turns[old].after;
+            let after = Position { turn: new.checked_sub(1), is_summary: old_after.is_summary };
+            branch.turns.push(Turn { after, ..self.turns[old].clone() });
+            for part in [Part::Prompt, Part::Answer] {
+                if let Some(label) = self.labels.get(&(old, part)) {
+                    branch.labels.insert((new, part), label.clone());
+                }
+            }
+        }
+        branch
+    }
+}
+
+fn is_line_break(one: char) -> bool {
+    "\n\r\u{b}\u{c}\u{85}\u{2028}\u{2029}".contains(one)
+}
+
+/// A title as it is shown: one line, trimmed, without control characters, at most 200 characters.
+pub(crate) fn normalized(title: &str) -> Option<String> {
+    let pieces = title.split(|one| one == '\t' || is_line_break(one));
+    let is_odd = |one: &char| {
+        one.is_control()
+            || "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{feff}".contains(*one)
+    };
+    let pieces = pieces.map(|piece| piece.chars().filter(|one| !is_odd(one)).collect::<String>().trim().to_owned());
+    let line = pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().take(200).collect();
+    let line = line.trim_end();
+    (!line.is_empty()).then(|| line.to_owned())
+}
