@@ -60,7 +60,7 @@ mod status;
 mod transport;
 
 pub use client::{Client, Dispatched, Sessions, Subscription};
-pub use dialect::ahp::Ahp;
+pub use dialect::ahp::{Ahp, DisposeChat};
 pub use dialect::v1::V1;
 pub use dialect::{Command, Dialect, Model, Origin, Unsupported};
 pub use error::{ConnectError, DispatchError, NotConnected, RequestError};

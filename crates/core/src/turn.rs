@@ -31,6 +31,16 @@ impl Message {
     pub fn user(text: impl Into<String>) -> Self {
         Self { text: text.into(), attachments: Vec::new(), origin: MessageOrigin::User, model: None, extra: None }
     }
+
+    /// True for a message without text and without attachments, those that only its dialect knows included.
+    pub fn is_empty(&self) -> bool {
+        let has_more = self
+            .extra
+            .as_ref()
+            .and_then(|extra| extra.get("attachments")?.as_array())
+            .is_some_and(|all| !all.is_empty());
+        self.text.trim().is_empty() && self.attachments.is_empty() && !has_more
+    }
 }
 
 /// Who a message comes from.

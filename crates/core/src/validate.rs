@@ -243,14 +243,22 @@ pub enum Rejection {
     EmptyId,
     UnknownRequest(RequestId),
     AlreadyAnswered(RequestId),
-    UnknownModel { model: ModelId, provider: ProviderId },
+    UnknownModel {
+        model: ModelId,
+        provider: ProviderId,
+    },
     UnknownPending(PendingId),
     QueueFull,
     OnlyUserMessages,
+    /// The message has neither text nor attachments.
+    EmptyMessage,
     UnknownPart(PartId),
     PartClosed(PartId),
     DuplicatePart,
-    ToolCall { call: ToolCallId, problem: &'static str },
+    ToolCall {
+        call: ToolCallId,
+        problem: &'static str,
+    },
     UnknownQuestion(QuestionId),
     Unanswered(QuestionId),
     UnknownOption(String),
@@ -282,6 +290,7 @@ impl fmt::Display for Rejection {
             Rejection::UnknownPending(id) => write!(f, "no message {id} is waiting"),
             Rejection::QueueFull => write!(f, "{MAX_QUEUED} messages are waiting already"),
             Rejection::OnlyUserMessages => f.write_str("a client may only send messages of a person"),
+            Rejection::EmptyMessage => f.write_str("the message is empty: write a text or attach something"),
             Rejection::UnknownPart(part) => write!(f, "the turn has no such part {part}"),
             Rejection::PartClosed(part) => write!(f, "part {part} takes no more of this"),
             Rejection::DuplicatePart => f.write_str("the turn has a part of this id already"),
@@ -385,6 +394,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 return Err(Rejection::EmptyId);
             }
             must_be_theirs(who, &message)?;
+            must_say_something(who, &message)?;
             if let Some(active) = &state.active {
                 return Err(Rejection::TurnInProgress(active.id.clone()));
             }
@@ -598,6 +608,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 return Err(Rejection::EmptyId);
             }
             must_be_theirs(who, &message.message)?;
+            must_say_something(who, &message.message)?;
             out.must_have_model(tip.agent, message.message.model.as_ref())?;
             if state.steering.as_ref() == Some(&message) {
                 return Ok(Batch::default());
@@ -622,6 +633,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 return Err(Rejection::EmptyId);
             }
             must_be_theirs(who, &message.message)?;
+            must_say_something(who, &message.message)?;
             if state.queued.len() >= MAX_QUEUED && !state.queued.iter().any(|queued| queued.id == message.id) {
                 return Err(Rejection::QueueFull);
             }
@@ -752,6 +764,14 @@ fn title_by_prompt(session: &Session, batch: &Batch) -> Option<SessionTitle> {
 fn must_be_theirs(who: &Who, message: &Message) -> Result<(), Rejection> {
     match who {
         Who::Client(_) if message.origin != MessageOrigin::User => Err(Rejection::OnlyUserMessages),
+        Who::Client(_) | Who::Agent | Who::Host => Ok(()),
+    }
+}
+
+/// A client's message needs a text or an attachment: an agent cannot do anything with an empty prompt.
+fn must_say_something(who: &Who, message: &Message) -> Result<(), Rejection> {
+    match who {
+        Who::Client(_) if message.is_empty() => Err(Rejection::EmptyMessage),
         Who::Client(_) | Who::Agent | Who::Host => Ok(()),
     }
 }

@@ -6,9 +6,16 @@ use grove_wire::ahp::{
     ChatInputTextAnswer, ConfirmationOption, ConfirmationOptionKind,
 };
 
+use crate::show::call::{self, Subject};
+use crate::show::diff;
 use crate::show::facts::{self, here};
 use crate::show::style::{bold, dim, harmless, yellow};
 use crate::talk::{Deed, Permission, Verdict, Waiting};
+
+/// How many lines of a diff stand in a question.
+const MOST_DIFF: usize = 40;
+/// How many lines are shown to a person who wants to know everything.
+const MOST_DETAILS: usize = 2_000;
 
 /// Something that is being asked, with the answers so far.
 #[derive(Debug)]
@@ -25,6 +32,8 @@ pub(crate) enum Reply {
     Next,
     /// It is no answer, and why.
     Again(String),
+    /// The person wants to know more before answering.
+    Details(String),
 }
 
 impl Asking {
@@ -48,14 +57,15 @@ impl Asking {
     pub(crate) fn words(&self) -> (String, String) {
         match &self.waiting {
             Waiting::Permission(permission) => {
-                let mut words = format!("{} {}", yellow("?"), bold(harmless(&permission.title)));
-                if let Some(input) = &permission.input {
-                    for line in harmless(input).lines() {
-                        words.push_str(&format!("\n    {line}"));
-                    }
-                }
-                for line in facts::edits(permission.edits.iter(), here().as_deref()) {
+                let question = call::question(permission);
+                let (lines, is_all) = subject(permission, &question);
+                let question = if lines.is_empty() { call::with_tool(permission, question) } else { question };
+                let mut words = format!("{} {}", yellow("?"), bold(&question));
+                for line in lines {
                     words.push_str(&format!("\n  {line}"));
+                }
+                if !is_all {
+                    words.push_str(&format!("\n  {}", dim("(? shows everything)")));
                 }
                 for (number, option) in permission.options.iter().enumerate() {
                     words.push_str(&format!("\n  {} {}", bold(number + 1), harmless(&option.label)));
@@ -89,8 +99,37 @@ impl Asking {
         }
     }
 
+    /// Everything that is known of what is asked.
+    fn details(&self) -> Option<String> {
+        let Waiting::Permission(permission) = &self.waiting else { return None };
+        let mut lines = vec![
+            format!("{} {}", dim("tool   "), harmless(&permission.name)),
+            format!("{} {}", dim("request"), harmless(&permission.request)),
+            format!("{} {}", dim("title  "), harmless(&permission.title)),
+        ];
+        if let Some(input) = &permission.input {
+            // JSON is easier to read with a member on each line.
+            let pretty = serde_json::from_str::<serde_json::Value>(input).ok().filter(|value| !value.is_string());
+            let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
+            lines.push(dim("input").to_string());
+            lines.extend(harmless(pretty.as_deref().unwrap_or(input)).lines().map(|line| format!("    {line}")));
+        }
+        lines.extend(diff::shown(&permission.diffs, MOST_DETAILS).0);
+        let more = lines.len().saturating_sub(MOST_DETAILS);
+        lines.truncate(MOST_DETAILS);
+        if more > 0 {
+            lines.push(dim(format!("… {more} more lines")).to_string());
+        }
+        Some(lines.join("\n"))
+    }
+
     /// Takes a line as an answer.
     pub(crate) fn reply(&mut self, line: &str) -> Reply {
+        if line.trim() == "?"
+            && let Some(details) = self.details()
+        {
+            return Reply::Details(details);
+        }
         let given = match &self.waiting {
             Waiting::Permission(permission) => {
                 return match verdict(permission, line) {
@@ -122,6 +161,23 @@ impl Asking {
             Waiting::Permission(_) | Waiting::Elsewhere { .. } => String::new(),
         };
         Deed::Answer { chat, request: self.id().to_owned(), answers: accepted.then(|| self.answers.clone()) }
+    }
+}
+
+/// The command, the diff or the input that a permission is about, in a few lines, and whether that is all.
+fn subject(permission: &Permission, question: &str) -> (Vec<String>, bool) {
+    if !permission.diffs.is_empty() {
+        return diff::shown(&permission.diffs, MOST_DIFF);
+    }
+    if !permission.edits.is_empty() {
+        return (facts::edits(permission.edits.iter(), here().as_deref()), true);
+    }
+    let subject = Subject::of(permission.input.as_deref());
+    let (lines, is_all) = subject.lines();
+    // A file that the question names need not be named again.
+    match lines.as_slice() {
+        [only] if question.contains(only.as_str()) => (Vec::new(), is_all),
+        _ => (lines.into_iter().map(|line| format!("  {line}")).collect(), is_all),
     }
 }
 

@@ -1,9 +1,12 @@
 //! What can be typed.
 
+mod chats;
 mod copilot;
 mod exchange;
 mod history;
 mod hosts;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod workspace;
 
@@ -14,6 +17,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Durability;
+use chats::CHATS_HELP;
+pub(crate) use chats::{ChatsAction, ChatsArgs, MarkArgs};
 use copilot::COPILOT_HELP;
 pub(crate) use copilot::CopilotArgs;
 use exchange::{EXPORT_HELP, IMPORT_HELP, SHOW_HELP};
@@ -38,7 +43,7 @@ pub(crate) use workspace::{CheckpointsArgs, FilesAction, FilesArgs, PlanArgs};
 /// does. `grove ls` lists sessions, `grove attach` goes on with one, `grove open` shows them all in the browser; any
 /// number of these can be used at once. `grove status` says what the host does, `grove stop` ends it.
 #[derive(Debug, Parser)]
-#[command(name = "grove", version, after_help = EXIT_CODES)]
+#[command(name = "grove", version, max_term_width = 80, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -47,35 +52,47 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Every setting can be given as a flag, as an environment variable (GROVE_DATA_DIR for --data-dir) or in grove.toml;
-`grove config show` says which value holds and where it came from.
+Every setting can be given as a flag, as an environment variable
+(GROVE_DATA_DIR for --data-dir) or in grove.toml; `grove config show` says
+which value holds and where it came from.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data folder is in use by another host,
-5 a session's log is damaged, 6 the turn failed, 7 the turn was cancelled, 8 there is no such session, entry, agent,
-question or running turn, 130 left with Ctrl-C while the turn goes on, or a summary was given up with it.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no host is running, 4 the data
+folder is in use by another host, 5 a session's log is damaged, 6 the turn
+failed, 7 the turn was cancelled, 8 there is no such session, entry, agent,
+question or running turn, 9 `grove wait` found a session that needs an answer,
+124 its timeout is over, 130 left with Ctrl-C while the turn goes on, or a
+summary was given up with it.";
 
 const RUN_HELP: &str = "\
 Examples:
-  grove run \"What is in this folder?\"
-  grove run --yes --cwd ~/project \"Run the tests and mend what fails\"
+  grove run fix the tests
+  grove run --agent claude --model opus --mode plan \"How does login work?\"
+  grove run --yes --cwd ~/project \"Run the tests and fix what fails\"
   git diff | grove run - > review.md
   grove run --json \"Say hello\" | tail -1
 
-The answer goes to stdout, everything about it to stderr. Where stdin is no terminal and --yes is not given, a permission
-waits until somebody answers: `grove approve SESSION`, another `grove attach SESSION`, or the web page.
+The answer goes to stdout, everything about it to stderr. Where stdin is no
+terminal and --yes is not given, a permission waits until somebody answers:
+`grove approve SESSION`, another `grove attach SESSION`, or the web page.
 
 Ctrl-C cancels the turn; a second one leaves it to itself.
 
-Exit codes: 0 complete, 6 the turn failed, 7 it was cancelled, 130 left with Ctrl-C; see `grove --help` for the others.";
+Exit codes: 0 complete, 6 the turn failed, 7 it was cancelled, 130 left with
+Ctrl-C; see `grove --help` for the others.";
 
 const ATTACH_HELP: &str = "\
 Examples:
+  grove attach @last
   grove attach 1f0c
   grove attach --json scripted:/my-session
 
-Lines that are typed are prompts; while a turn runs, they are queued. Where the agent asks something, the next line is
-the answer. What other clients do is shown, too. Ctrl-C cancels a running turn; Ctrl-D leaves, and so does Ctrl-C where
-nothing runs. Where stdin is no terminal, nothing is read, and it is shown until the session is gone.";
+Type a prompt on the input line and press Enter; while a turn runs, prompts
+are queued. Pasted text is one prompt, whatever its line ends; Alt-Enter adds
+a line end. If the agent asks something, the next line is the answer, and `?`
+shows all details of a permission request. Ctrl-C cancels a running turn;
+Ctrl-D leaves, and so does Ctrl-C if nothing runs. Actions of other clients
+are shown, too. If stdin is not a terminal, nothing is read, and the session
+is shown until it is gone.";
 
 const SEND_HELP: &str = "\
 Examples:
@@ -83,14 +100,33 @@ Examples:
   grove send --queue 1f0c \"When you are done: tidy up\"
   grove send --wait --yes 1f0c - < prompt.txt
 
-Exit codes with --wait: 0 complete, 6 the turn failed, 7 it was cancelled, 130 left with Ctrl-C.";
+Exit codes with --wait: 0 complete, 6 the turn failed, 7 it was cancelled, 130
+left with Ctrl-C.";
 
 const APPROVE_HELP: &str = "\
 Examples:
+  grove approve
   grove approve 1f0c
   grove approve 1f0c --option always
 
-Where several permissions wait, they are listed: say which one behind the session.";
+Without a session, the only permission request that waits in any session is
+meant; `grove ls --waiting` lists the sessions that wait.
+
+Where several permissions wait, they are listed: say which one behind the
+session.";
+
+const WAIT_HELP: &str = "\
+Examples:
+  grove wait @last
+  grove wait 1f0c --timeout 600 && notify-send done
+  grove wait 1f0c --json
+
+The session is done when no turn runs and no prompt is queued. The exit code
+tells how the last turn ended.
+
+Exit codes: 0 complete or nothing to do, 6 the turn failed, 7 it was
+cancelled, 9 a permission or a question waits for an answer, 124 the timeout
+is over, 130 left with Ctrl-C; see `grove --help` for the others.";
 
 const AGENTS_HELP: &str = "\
 Examples:
@@ -99,16 +135,18 @@ Examples:
   grove agents add mine --env LEVEL=high --pass-env MINE_KEY -- mine-agent --acp
   grove agents rm mine
 
-`grove run --agent NAME` uses one; without --agent it is `default-agent` (`grove config show`), which is the scripted one
-unless a flag, GROVE_DEFAULT_AGENT or grove.toml says otherwise.";
+`grove run --agent NAME` uses one; without --agent it is `default-agent`
+(`grove config show`), which is the scripted one unless a flag,
+GROVE_DEFAULT_AGENT or grove.toml says otherwise.";
 
 const AGENTS_ADD_HELP: &str = "\
 Examples:
   grove agents add mine -- mine-agent --acp
-  grove agents add claude-work --env CLAUDE_CONFIG_DIR=$HOME/.claude-work --pass-env 'ANTHROPIC_*' -- claude-agent-acp
+  grove agents add claude-work --pass-env 'ANTHROPIC_*' -- claude-agent-acp
 
-An agent sees a few variables of the host's environment (HOME, PATH, language, proxies) and those that --pass-env names.
-A secret is better passed than written into the file.";
+An agent sees a few variables of the host's environment (HOME, PATH, language,
+proxies) and those that --pass-env names. A secret is better passed than
+written into the file.";
 
 /// Flags that every command takes.
 #[derive(Debug, Default, Args)]
@@ -135,12 +173,15 @@ pub(crate) enum Command {
     /// Send a prompt to a session
     #[command(after_help = SEND_HELP)]
     Send(SendArgs),
+    /// Wait until a session has nothing left to do, or needs an answer
+    #[command(after_help = WAIT_HELP)]
+    Wait(WaitArgs),
     /// Cancel the turn that runs in a session
     Cancel(CancelArgs),
-    /// Allow what a session waits for a permission for
+    /// Approve the pending permission request of a session
     #[command(after_help = APPROVE_HELP)]
     Approve(ApproveArgs),
-    /// Deny what a session waits for a permission for
+    /// Deny the pending permission request of a session
     Deny(DenyArgs),
     /// Answer what the agent of a session asks: one TEXT for each question
     Answer(AnswerArgs),
@@ -195,6 +236,13 @@ pub(crate) enum Command {
     /// Take in sessions of other programs, or of another host
     #[command(after_help = IMPORT_HELP)]
     Import(ImportArgs),
+    /// List the chats of a session, create one, or delete one
+    #[command(after_help = CHATS_HELP)]
+    Chats(ChatsArgs),
+    /// Archive sessions: `grove ls` does not list them any more, unless --all asks for them
+    Archive(MarkArgs),
+    /// Mark sessions as read
+    Read(MarkArgs),
     /// Remove sessions for good
     Rm(RmArgs),
     /// List the agents that sessions can be started with: what is installed, how to install the rest, and their models
@@ -308,11 +356,18 @@ pub(crate) enum Protocol {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What the agent is to do; `-` reads it from stdin
-    pub(crate) prompt: String,
+    /// The prompt, quoted or not; `-` reads it from stdin
+    #[arg(required = true, value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
     /// The agent to start the session with; `grove agents` lists them [default: `default-agent`]
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// The model to use, by its id or name; `grove agents` lists them [default: the agent's own]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The mode to work in, such as `plan` or `code`, if the agent has modes [default: the agent's own]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
     /// The folder that the agent works in [default: the current one; at another host, the host's]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -334,17 +389,20 @@ pub(crate) struct LsArgs {
     /// List archived sessions, too, and those of other tools
     #[arg(long, short)]
     pub(crate) all: bool,
+    /// List only sessions that wait for a permission or an answer
+    #[arg(long, short, conflicts_with_all = ["disposed", "all"])]
+    pub(crate) waiting: bool,
     /// List sessions that were disposed and are still on the disk; `grove rm` removes them for good
-    #[arg(long, conflicts_with = "all")]
+    #[arg(long, conflicts_with_all = ["all", "source", "repo", "since"])]
     pub(crate) disposed: bool,
     /// Only those of one tool: vs-code, copilot-cli, … or grove
-    #[arg(long, value_name = "SOURCE", requires = "all")]
+    #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<String>,
     /// Only those of one repository (owner/name, a name or a URL), or of one folder
-    #[arg(long, value_name = "REPO", requires = "all")]
+    #[arg(long, value_name = "REPO")]
     pub(crate) repo: Option<String>,
     /// Only those in which something happened since: 2026-01-31, 36h, 7d, 2w
-    #[arg(long, value_name = "TIME", requires = "all")]
+    #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<Since>,
     /// Print one JSON object: {"sessions":[…]}
     #[arg(long)]
@@ -355,8 +413,11 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
+    /// Another chat of the session than its main one: its URI, or its name in there
+    #[arg(long, value_name = "CHAT")]
+    pub(crate) chat: Option<String>,
     /// Print the action envelopes as they come, one a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -366,10 +427,17 @@ pub(crate) struct AttachArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
-    /// What the agent is to do; `-` reads it from stdin
-    pub(crate) text: String,
+    /// The prompt, quoted or not; `-` reads it from stdin
+    #[arg(required = true, value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
+    /// The model to use from this turn on, by its id or name [default: the one in use]
+    #[arg(long, value_name = "MODEL", conflicts_with = "queue")]
+    pub(crate) model: Option<String>,
+    /// Another chat of the session than its main one: its URI, or its name in there
+    #[arg(long, value_name = "CHAT")]
+    pub(crate) chat: Option<String>,
     /// Let it wait until nothing else runs, instead of failing where something does
     #[arg(long)]
     pub(crate) queue: bool,
@@ -387,9 +455,29 @@ pub(crate) struct SendArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CancelArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+pub(crate) struct WaitArgs {
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
+    /// Stop waiting after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Another chat of the session than its main one: its URI, or its name in there
+    #[arg(long, value_name = "CHAT")]
+    pub(crate) chat: Option<String>,
+    /// Print one JSON object: {"session":…,"state":…}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
+    pub(crate) session: String,
+    /// Another chat of the session than its main one: its URI, or its name in there
+    #[arg(long, value_name = "CHAT")]
+    pub(crate) chat: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -400,9 +488,9 @@ pub(crate) struct CancelArgs {
 /// Which permission is meant.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
-    pub(crate) session: String,
-    /// Which permission, where several wait
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host [default: the only one that waits]
+    pub(crate) session: Option<String>,
+    /// The permission request, if several wait
     pub(crate) request: Option<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -434,7 +522,7 @@ pub(crate) struct DenyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The answers, in the order of the questions: a text, a number, y or n, an option's number or name
     #[arg(required_unless_present = "decline")]
@@ -454,7 +542,7 @@ pub(crate) struct AnswerArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Sessions, each by its id, the beginning of it, or its URI
+    /// Sessions, each by its id, the beginning of it, its URI, or @last
     #[arg(required = true, value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
     /// Do not ask
@@ -528,7 +616,7 @@ pub(crate) struct AgentsRmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// Go on printing what comes, until Ctrl-C
     #[arg(long, short)]
@@ -577,7 +665,7 @@ pub(crate) struct BridgeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A log, or the id of a session in the data folder
+    /// A log file, or a session of the data folder: its id, the beginning of it, its URI, or @last
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) log: String,
     /// Print one JSON object
@@ -597,7 +685,7 @@ pub(crate) enum RulesName {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A log, or the id of a session in the data folder
+    /// A log file, or a session of the data folder: its id, the beginning of it, its URI, or @last
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) log: Option<String>,
     /// Write a mended copy beside the log (NAME.repaired.jsonl); the log itself is never touched

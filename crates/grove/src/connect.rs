@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use grove_client::{Ahp, Backoff, Client, Dialect, FrameLog, Limits, Options, RequestError, V1};
 use grove_layer::{HostList, ListState};
-use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status};
+use grove_wire::ahp::{Implementation, SessionState, SessionSummary, error_code, status, time};
 use grove_wire::x_grove::{self, handover::Whereabouts};
 use serde::Deserialize;
 use serde_json::json;
@@ -40,6 +40,9 @@ const SUMMARY: Duration = Duration::from_secs(30 * 60);
 const WHY: usize = 300;
 /// How many sessions are named where it is not clear which one is meant.
 const SHOWN: usize = 10;
+
+/// Names the session that was used last, wherever a session is named.
+pub(crate) const LAST: &str = "@last";
 
 /// How a command reaches its host.
 #[derive(Clone, Debug)]
@@ -162,7 +165,11 @@ impl Reach {
             }
             rows.extend(sessions.iter().map(|session| Row::of(&host, session)));
         }
-        let meant = self.without_moved(fitting(&rows, wanted)).await?;
+        let fitting = match wanted {
+            LAST => last(&rows).into_iter().collect(),
+            wanted => fitting(&rows, wanted),
+        };
+        let meant = self.without_moved(fitting).await?;
         match meant.as_slice() {
             [] => {
                 for (host, why) in away {
@@ -209,6 +216,31 @@ impl Reach {
         let moved = moved_to(&client, uri).await?;
         client.close().await;
         Ok(moved.is_some())
+    }
+
+    /// The names of all sessions that wait for a person, at the host that was named or at all of them.
+    pub(crate) async fn waiting_sessions(&self) -> Result<Vec<String>, Failure> {
+        let mut rows = match self.rows().await {
+            Ok(rows) => rows,
+            Err(Failure::NoHost(_)) if !self.is_narrowed => Vec::new(),
+            Err(failure) => return Err(failure),
+        };
+        if !self.is_narrowed {
+            for HostList { host, sessions, state } in hosts::lists(self.data_dir()).await? {
+                match state {
+                    ListState::Away { why, .. } => {
+                        anstream::eprintln!("{host} is away, and was not asked: {}", cut(&why, WHY));
+                    }
+                    ListState::Now => rows.extend(sessions.iter().map(|session| Row::of(&host, session))),
+                }
+            }
+        }
+        let waiting = rows.iter().filter(|row| row.is_waiting);
+        let name = |row: &Row| match row.host.as_str() {
+            hosts::LOCAL => id_of(&row.uri).to_owned(),
+            host => format!("{host}/{}", id_of(&row.uri)),
+        };
+        Ok(waiting.map(name).collect())
     }
 
     /// The sessions of the host itself.
@@ -293,13 +325,24 @@ struct Row {
     host: String,
     uri: String,
     is_archived: bool,
+    is_waiting: bool,
+    /// When it was used last, in milliseconds since 1970.
+    modified: u64,
 }
 
 impl Row {
     fn of(host: &str, session: &SessionSummary) -> Self {
         let is_archived = session.status & status::IS_ARCHIVED != 0;
-        Self { host: host.to_owned(), uri: session.resource.clone(), is_archived }
+        let modified = time::parse(&session.modified_at).map_or(0, |at| at.0);
+        let is_waiting = session.status & status::INPUT_NEEDED == status::INPUT_NEEDED;
+        Self { host: host.to_owned(), uri: session.resource.clone(), is_archived, is_waiting, modified }
     }
+}
+
+/// The session that was used last, of all hosts.
+fn last(rows: &[Row]) -> Option<&Row> {
+    // Of several that were used in the same moment it is the first, as in `grove ls`.
+    rows.iter().rev().filter(|row| !row.is_archived).max_by_key(|row| row.modified)
 }
 
 /// The sessions that somebody may mean. A whole id comes before the beginning of one.
@@ -332,6 +375,15 @@ pub(crate) fn id_of(uri: &str) -> &str {
 pub(crate) async fn find_session<D: Dialect>(client: &Client<D>, wanted: &str) -> Result<String, Failure> {
     let sessions = client.sessions();
     sessions.refresh().await?;
+    if wanted == LAST {
+        let last = sessions.read(|list| {
+            let used = list.iter().filter_map(|row| Some((D::last_used(row)?, D::listed_as(row))));
+            // Of several that were used in the same moment it is the first, as in `grove ls`.
+            used.min_by_key(|(used, _)| std::cmp::Reverse(*used)).map(|(_, uri)| uri.to_owned())
+        });
+        return last
+            .ok_or_else(|| Failure::NotFound("there is no session yet: `grove run PROMPT` starts one".to_owned()));
+    }
     let all: Vec<String> = sessions.read(|list| list.iter().map(|row| D::listed_as(row).to_owned()).collect());
     match choose(&all, wanted) {
         Ok(uri) => Ok(uri),
@@ -421,7 +473,13 @@ mod tests {
 
     #[test]
     fn over_several_hosts_a_whole_id_comes_before_the_beginning_of_one() {
-        let row = |host: &str, uri: &str| Row { host: host.to_owned(), uri: uri.to_owned(), is_archived: false };
+        let row = |host: &str, uri: &str| Row {
+            host: host.to_owned(),
+            uri: uri.to_owned(),
+            is_archived: false,
+            is_waiting: false,
+            modified: 0,
+        };
         let rows = [row("local", "a:/ab1"), row("lab", "a:/ab2"), row("box", "b:/ab"), row("lab", "b:/x")];
         let found = |wanted: &str| {
             let fitting = fitting(&rows, wanted);
@@ -432,6 +490,20 @@ mod tests {
         assert_eq!(found("other:/ab2"), ["lab/ab2"]);
         assert_eq!(found("other:/a"), Vec::<String>::new());
         assert_eq!(found(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_last_session_is_the_one_used_last_at_any_host_and_not_archived() {
+        let row = |host: &str, modified: u64, is_archived: bool| Row {
+            host: host.to_owned(),
+            uri: format!("a:/{modified}"),
+            is_archived,
+            is_waiting: false,
+            modified,
+        };
+        let rows = [row("local", 5, false), row("lab", 9, true), row("box", 7, false), row("lab", 7, false)];
+        assert_eq!(last(&rows).map(|row| row.host.as_str()), Some("box"));
+        assert!(last(&rows[1..2]).is_none());
     }
 
     #[test]

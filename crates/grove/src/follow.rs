@@ -2,13 +2,15 @@
 //! over.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use grove_client::{Closed, Direction, FrameLog, Outcome, Status};
+use grove_wire::ahp::FileEdit;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,11 +19,25 @@ use tokio::sync::mpsc;
 use crate::ask::{Asking, Reply};
 use crate::commands::{Failure, exit};
 use crate::connect::{id_of, new_id};
+use crate::input::{Input, Keyboard, Source};
 use crate::show::chat::{ChatShow, Questions};
+use crate::show::diff::{DiffBody, FileDiff, diff_lines};
+use crate::show::facts::{counts, edited, here};
+use crate::show::input_area::{InputText, PROMPT};
 use crate::show::screen::Screen;
 use crate::show::style::{dim, harmless, red, yellow};
 use crate::talk::any::Arriving;
-use crate::talk::{By, Deed, End, Talk, Verdict, Waiting};
+use crate::talk::{By, Content, Deed, End, Part, Talk, Verdict, Waiting};
+
+/// How often the spinner moves.
+pub(crate) const TICK: Duration = Duration::from_millis(120);
+
+/// How many changed files are compared for one question.
+const MOST_FILES: usize = 20;
+/// How large a file may be to be compared.
+const MOST_CONTENT: u64 = 256 << 10;
+/// How long the texts of a changed file may take to come.
+const FETCH: Duration = Duration::from_secs(5);
 
 /// When it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,22 +64,35 @@ pub(crate) async fn follow<T: Talk>(talk: &mut T, until: Until, manner: Manner) 
     let Manner { yes, envelopes, newest } = manner;
     let is_shown = envelopes.is_none();
     let interactive = is_shown && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut screen = Screen::new();
+    let source = match interactive {
+        false => Source::None,
+        // Who stays for more than one turn types while the agent speaks.
+        true if until == Until::Left && screen.can_have_an_input_line() => {
+            screen.open_input();
+            Source::Keys(Keyboard::open()?)
+        }
+        true => Source::lines(),
+    };
     let mut follower = Follower {
         talk,
         until,
         yes,
         is_shown,
         show: ChatShow::new(if interactive { Questions::AskedHere } else { Questions::Shown }),
-        screen: Screen::new(),
+        screen,
         asking: None,
         dealt_with: HashSet::new(),
         outcomes: FuturesUnordered::new(),
         starting: 0,
         cancelling: None,
         is_lost: false,
+        silent_since: None,
     };
     follower.begin(newest)?;
-    follower.run(envelopes, interactive.then(read_lines)).await
+    let followed = follower.run(envelopes, source).await;
+    follower.screen.close_input()?;
+    followed
 }
 
 /// What an action was for, and what became of it.
@@ -85,6 +114,8 @@ struct Follower<'a, T> {
     /// The turn that was asked to end.
     cancelling: Option<String>,
     is_lost: bool,
+    /// The running turn in which nothing was said yet, and since when.
+    silent_since: Option<(String, tokio::time::Instant)>,
 }
 
 enum Flow {
@@ -104,9 +135,12 @@ impl<T: Talk> Follower<'_, T> {
         Ok(talk.look(|view| show.begin(view, newest, turn, screen))?)
     }
 
-    async fn run(&mut self, mut envelopes: Arriving, mut lines: Option<mpsc::Receiver<String>>) -> Result<(), Failure> {
+    async fn run(&mut self, mut envelopes: Arriving, mut source: Source) -> Result<(), Failure> {
+        let mut resizes = signal(SignalKind::window_change())?;
         let mut interrupts = signal(SignalKind::interrupt())?;
         let mut status = self.talk.status();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             // What is printed comes before what is seen of it in the state.
             while let Some(envelope) = envelopes.as_mut().and_then(|envelopes| envelopes.try_recv().ok()) {
@@ -117,26 +151,33 @@ impl<T: Talk> Follower<'_, T> {
             if let Some(ended) = self.ended() {
                 return ended;
             }
-            self.attend(lines.is_some()).await?;
+            self.attend(source.is_open()).await?;
+            if let Some(editor) = source.editor() {
+                self.screen.settle(InputText { text: editor.text().to_owned(), cursor: editor.cursor() })?;
+            }
             tokio::select! {
                 changed = self.talk.changed() => changed.map_err(|why| closed(why, self.talk.uri()))?,
                 Some(envelope) = receive(&mut envelopes) => print(&envelope)?,
-                line = next(&mut lines) => match line {
-                    Some(line) => self.line(&line).await?,
+                input = source.next() => match input {
+                    Some(Input::Entered(text)) => self.line(&text).await?,
+                    Some(Input::Edited) => {}
+                    Some(Input::Interrupt) => {
+                        if let Some(ended) = self.on_interrupt(&mut source).await? {
+                            return ended;
+                        }
+                    }
                     None => {
-                        lines = None;
+                        source = Source::None;
                         if self.until == Until::Left {
                             self.screen.end_line()?;
                             return Ok(());
                         }
                     }
                 },
-                _ = interrupts.recv() => if let Flow::Over = self.interrupted().await? {
-                    self.screen.end_line()?;
-                    return match self.until {
-                        Until::Turn(_) => Err(Failure::Said(exit::LEFT)),
-                        Until::Left => Ok(()),
-                    };
+                _ = resizes.recv() => self.screen.resized()?,
+                _ = ticks.tick(), if self.is_silent() => self.spin()?,
+                _ = interrupts.recv() => if let Some(ended) = self.on_interrupt(&mut source).await? {
+                    return ended;
                 },
                 Some((deed, outcome)) = self.outcomes.next(), if !self.outcomes.is_empty() => {
                     self.told(&deed, outcome)?;
@@ -155,6 +196,32 @@ impl<T: Talk> Follower<'_, T> {
             talk.look(|view| show.update(view, screen))?;
         }
         Ok(())
+    }
+
+    /// Whether a turn runs in which the agent has not said anything yet.
+    fn is_silent(&self) -> bool {
+        self.is_shown
+            && self.asking.is_none()
+            && self.talk.look(|view| {
+                let is_busy = view.activity.is_some_and(|activity| !activity.trim().is_empty());
+                let is_empty = |part: &Part<'_>| matches!(part.content, Content::Text("") | Content::Reasoning(""));
+                !is_busy && view.active.as_ref().is_some_and(|turn| turn.parts.iter().all(is_empty))
+            })
+    }
+
+    fn spin(&mut self) -> Result<(), Failure> {
+        let turn = self.talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
+        let since = match &self.silent_since {
+            Some((known, since)) if Some(known) == turn.as_ref() => *since,
+            Some(_) | None => {
+                let now = tokio::time::Instant::now();
+                self.silent_since = turn.map(|turn| (turn, now));
+                now
+            }
+        };
+        let seconds = since.elapsed().as_secs();
+        let elapsed = if seconds == 0 { String::new() } else { format!(" ({seconds} s)") };
+        Ok(self.screen.spin(&format!("waiting for the agent{elapsed}"))?)
     }
 
     /// How it ended, if it has.
@@ -190,7 +257,14 @@ impl<T: Talk> Follower<'_, T> {
             && !self.talk.waiting().iter().any(|waiting| waiting.id() == asking.id())
         {
             self.asking = None;
-            self.screen.line(dim("  (answered elsewhere)"))?;
+            self.screen.mark(PROMPT)?;
+            let is_over = self.talk.look(|view| view.active.is_none());
+            match (&self.cancelling, is_over) {
+                // The person gave it up, and knows.
+                (Some(_), _) => self.screen.end_line()?,
+                (None, true) => self.screen.line(dim("  (not needed any more: the turn is over)"))?,
+                (None, false) => self.screen.line(dim("  (answered elsewhere)"))?,
+            }
         }
         Ok(())
     }
@@ -211,6 +285,7 @@ impl<T: Talk> Follower<'_, T> {
                 }
                 Waiting::Permission(_) | Waiting::Questions { .. } if interactive => {
                     if self.asking.is_none() {
+                        let waiting = self.with_diffs(waiting).await;
                         let asking = self.asking.insert(Asking::new(waiting));
                         ask(asking, &mut self.screen)?;
                     }
@@ -222,6 +297,41 @@ impl<T: Talk> Follower<'_, T> {
             }
         }
         Ok(())
+    }
+
+    /// Fetches the changes that a permission is about.
+    async fn with_diffs(&self, waiting: Waiting) -> Waiting {
+        let Waiting::Permission(mut permission) = waiting else { return waiting };
+        let here = here();
+        for edit in permission.edits.iter().take(MOST_FILES) {
+            let (name, verb) = edited(edit, here.as_deref());
+            let what = match verb {
+                "Create" => " (new)",
+                "Delete" => " (removed)",
+                _ => "",
+            };
+            let body = match tokio::time::timeout(FETCH, self.diff(edit)).await {
+                Ok(body) => body,
+                Err(_) => DiffBody::Missing("the host does not send the text".to_owned()),
+            };
+            permission.diffs.push(FileDiff { head: format!("{name}{what}{}", counts(edit)), body });
+        }
+        Waiting::Permission(permission)
+    }
+
+    async fn diff(&self, edit: &FileEdit) -> DiffBody {
+        let mut texts = [String::new(), String::new()];
+        for (side, text) in [&edit.before, &edit.after].into_iter().zip(&mut texts) {
+            let Some(side) = side else { continue };
+            if side.content.size_hint.is_some_and(|bytes| bytes > MOST_CONTENT) {
+                return DiffBody::Missing("the file is too large to be compared here".to_owned());
+            }
+            match self.talk.content(&side.content.uri).await {
+                Some(content) => *text = content,
+                None => return DiffBody::Missing("the text cannot be read from the host".to_owned()),
+            }
+        }
+        DiffBody::Lines(diff_lines(&texts[0], &texts[1]))
     }
 
     /// Says that something waits, and how to answer it.
@@ -236,11 +346,39 @@ impl<T: Talk> Follower<'_, T> {
         Ok(self.screen.line(format_args!("{} {what} ({how})", yellow("waiting:")))?)
     }
 
+    /// Ctrl-C: cancels the turn that runs, else drops the text on the input line, else leaves.
+    async fn on_interrupt(&mut self, source: &mut Source) -> Result<Option<Result<(), Failure>>, Failure> {
+        let is_idle = self.talk.look(|view| view.active.is_none());
+        if let Some(editor) = source.editor_mut().filter(|editor| is_idle && !editor.text().is_empty()) {
+            editor.clear();
+            return Ok(None);
+        }
+        Ok(match self.interrupted().await? {
+            Flow::On => None,
+            Flow::Over => {
+                self.screen.end_line()?;
+                Some(match self.until {
+                    Until::Turn(_) => Err(Failure::Said(exit::LEFT)),
+                    Until::Left => Ok(()),
+                })
+            }
+        })
+    }
+
     async fn line(&mut self, line: &str) -> Result<(), Failure> {
-        self.screen.entered();
+        // An empty line is nothing, unless something is asked.
+        if line.trim().is_empty() && self.asking.is_none() {
+            self.screen.entered();
+            return Ok(());
+        }
+        self.screen.entered_text(line)?;
         let Some(asking) = &mut self.asking else { return self.said(line).await };
         match asking.reply(line) {
             Reply::Next => ask(asking, &mut self.screen)?,
+            Reply::Details(details) => {
+                self.screen.line(details)?;
+                self.screen.prompt(asking.words().1)?;
+            }
             Reply::Again(why) => {
                 self.screen.line(red(why))?;
                 ask(asking, &mut self.screen)?;
@@ -264,7 +402,7 @@ impl<T: Talk> Follower<'_, T> {
         self.show.mine(&id);
         // What was said a moment ago may not be seen to run yet.
         let is_busy = self.starting > 0 || self.talk.look(|view| view.active.is_some());
-        let deed = if is_busy { Deed::Queue { id, text } } else { Deed::Start { turn: id, text } };
+        let deed = if is_busy { Deed::Queue { id, text } } else { Deed::Start { turn: id, text, model: None } };
         self.act(deed).await
     }
 
@@ -313,7 +451,7 @@ impl<T: Talk> Follower<'_, T> {
                 !self.talk.waiting().iter().any(|waiting| waiting.id() == permission.request)
             }
             Deed::Answer { request, .. } => !self.talk.waiting().iter().any(|waiting| waiting.id() == request),
-            Deed::Start { .. } | Deed::Queue { .. } => false,
+            Deed::Start { .. } | Deed::Queue { .. } | Deed::Configure { .. } => false,
         };
         if !is_moot {
             self.screen.line(red(problem))?;
@@ -362,27 +500,6 @@ pub(crate) fn closed(why: Closed, uri: &str) -> Failure {
             id_of(uri)
         )),
         other => anyhow!(other).into(),
-    }
-}
-
-/// Reads lines that a person types. Reading blocks for ever, so it is a thread that is left behind.
-fn read_lines() -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { return };
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-async fn next(lines: &mut Option<mpsc::Receiver<String>>) -> Option<String> {
-    match lines {
-        Some(lines) => lines.recv().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Commands that are clients of the host: [`connect`] reaches it, [`talk`] is a conversation in whichever protocol,
 //! [`follow`] stays with one until it is over, [`ask`] puts an agent's questions to the person, and [`show`] is how all
-//! of it looks. [`hosts`] are others that are known by name, [`remembered`] what the layer of all sessions keeps on disk. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
+//! of it looks. [`input`] is the input line of a terminal. [`hosts`] are others that are known by name, [`remembered`] what the layer of all sessions keeps on disk. [`history`] is what other tools left on this machine. [`exchange`] is how sessions look that come from other programs, or go to them.
 
 mod agents;
 mod ask;
@@ -23,6 +23,7 @@ mod follow;
 mod history;
 mod hooks;
 mod hosts;
+mod input;
 mod listening;
 mod open_files;
 mod page;
@@ -42,6 +43,7 @@ use clap::Parser;
 use cli::{Cli, Command, ConfigCommand, HistoryCommand, ServeArgs};
 use commands::Failure;
 use commands::bridge::End;
+use commands::marks::Mark;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(as_typed(std::env::args_os()));
@@ -72,6 +74,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ls(args) => commands::ls::run(&common, &args),
         Command::Attach(args) => commands::attach::run(&common, &args),
         Command::Send(args) => commands::send::run(&common, &args),
+        Command::Wait(args) => commands::wait::run(&common, &args),
         Command::Cancel(args) => commands::send::cancel(&common, &args),
         Command::Approve(args) => commands::answer::approve(&common, &args),
         Command::Deny(args) => commands::answer::deny(&common, &args),
@@ -92,6 +95,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Show(args) => commands::show::run(&common, &args),
         Command::Export(args) => commands::export::run(&common, &args),
         Command::Import(args) => commands::import::run(&common, &args),
+        Command::Chats(args) => commands::chats::run(&common, &args),
+        Command::Archive(args) => commands::marks::run(&common, &args, Mark::Archived),
+        Command::Read(args) => commands::marks::run(&common, &args, Mark::Read),
         Command::Rm(args) => commands::rm::run(&common, &args),
         Command::Agents(args) => commands::agents::run(&common, &args),
         Command::Logs(args) => commands::logs::run(&common, &args),

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
+use std::{fs, io};
 
 use anyhow::{Context, Result, anyhow, bail};
 use grove_core::{ChatId, Session, SessionId, StoreName};
@@ -15,6 +17,8 @@ use grove_host::{Former, Stores, paths};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
+use crate::commands::Failure;
+use crate::connect::{LAST, choose};
 use crate::data_folder;
 use crate::settings::Settings;
 
@@ -132,8 +136,20 @@ fn remembered(data_dir: &Path) -> Result<Vec<StoreFolder>> {
     }
 }
 
-/// The log of a session's main chat, wherever it lies; else why not, in words.
-pub(crate) fn find_log(settings: &Settings, id: &SessionId) -> Result<PathBuf, String> {
+/// Why a session's log is not found.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FindLogError {
+    #[error(
+        "session {id} is in the store {store} ({folder}), which is not configured any more: \
+         add [stores.{store}] to {config}, or name its file, {file}"
+    )]
+    NotConfigured { id: SessionId, store: StoreName, folder: String, config: String, file: String },
+    #[error("no store has a log of session {0}")]
+    Missing(SessionId),
+}
+
+/// The log of a session's main chat, in whichever store it is.
+pub(crate) fn find_log(settings: &Settings, id: &SessionId) -> Result<PathBuf, FindLogError> {
     let log = paths::log(id, &ChatId::from(Session::MAIN_CHAT));
     let folders = folders(settings);
     if let Some(found) = folders.iter().map(|store| store.folder.join(&log)).find(|log| log.is_file()) {
@@ -144,15 +160,48 @@ pub(crate) fn find_log(settings: &Settings, id: &SessionId) -> Result<PathBuf, S
     for StoreFolder { name, folder } in former {
         let found = folder.join(&log);
         if found.is_file() {
-            let (file, folder) = (found.display(), folder.display());
-            return Err(format!(
-                "session {id} lies in the store {name} ({folder}), which is not configured any more: \
-                 add [stores.{name}] to {}, or name its file, {file}",
-                settings.config_file.display()
-            ));
+            return Err(FindLogError::NotConfigured {
+                id: id.clone(),
+                store: name.clone(),
+                folder: folder.display().to_string(),
+                config: settings.config_file.display().to_string(),
+                file: found.display().to_string(),
+            });
         }
     }
-    Err(format!("{id} is no file, and no session of that id has a log in any store"))
+    Err(FindLogError::Missing(id.clone()))
+}
+
+/// The URI of the stored session that somebody means, without a host: by its URI, its id, the beginning of its id, or `@last`.
+pub(crate) fn choose_stored(settings: &Settings, wanted: &str) -> Result<String, Failure> {
+    let stored = stored_sessions(settings)?;
+    if wanted == LAST {
+        let last = stored.into_iter().max_by_key(|(_, changed)| *changed);
+        let none = || Failure::NotFound("there is no session yet: `grove run PROMPT` starts one".to_owned());
+        return last.map(|(uri, _)| uri).ok_or_else(none);
+    }
+    let uris: Vec<String> = stored.into_iter().map(|(uri, _)| uri).collect();
+    choose(&uris, wanted).map_err(Failure::NotFound)
+}
+
+/// The sessions that have a folder, named as a host would, and when their logs changed.
+fn stored_sessions(settings: &Settings) -> Result<Vec<(String, Option<SystemTime>)>> {
+    let mut found = Vec::new();
+    for StoreFolder { folder, .. } in folders(settings) {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", folder.display())),
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // A name with a `~` is a folder that was set aside.
+        for name in names.filter(|name| !name.contains('~')) {
+            let log = paths::log(&SessionId::from(name.as_str()), &ChatId::from(Session::MAIN_CHAT));
+            let changed = fs::metadata(folder.join(log)).and_then(|log| log.modified()).ok();
+            found.push((format!("session:/{name}"), changed));
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

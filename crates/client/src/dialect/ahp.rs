@@ -6,7 +6,7 @@ use grove_wire::ahp::action::is_client_dispatchable;
 use grove_wire::ahp::uri::{Channel, ChatName};
 use grove_wire::ahp::{
     self, Action, ActionEnvelope, Implementation, Method, Notification, NotificationMethod, PartialSessionSummary,
-    ROOT, SessionAction, SessionSummary, Version,
+    ROOT, SessionAction, SessionSummary, Version, status, time,
 };
 use grove_wire::x_grove::announced::Announcement;
 use serde::{Deserialize, Serialize};
@@ -189,6 +189,11 @@ impl Dialect for Ahp {
 
     fn listed_as(summary: &SessionSummary) -> &str {
         &summary.resource
+    }
+
+    fn last_used(summary: &SessionSummary) -> Option<u64> {
+        let used = time::parse(&summary.modified_at).map_or(0, |at| at.0);
+        (summary.status & status::IS_ARCHIVED == 0).then_some(used)
     }
 
     fn patch(summary: &mut SessionSummary, patch: &Box<PartialSessionSummary>) {

@@ -80,6 +80,8 @@ pub trait Dialect: Model + Debug + Send + Sync + Sized {
     fn listed(&self, result: &RawValue) -> serde_json::Result<Page<Self::Summary>>;
     /// The session that a row is about.
     fn listed_as(summary: &Self::Summary) -> &str;
+    /// The time of a session's last use, in milliseconds since 1970; none of an archived session.
+    fn last_used(summary: &Self::Summary) -> Option<u64>;
     fn patch(summary: &mut Self::Summary, patch: &Self::Patch);
 
     /// What a notification of the host means.

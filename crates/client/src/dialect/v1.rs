@@ -188,6 +188,10 @@ impl Dialect for V1 {
         &summary.resource
     }
 
+    fn last_used(summary: &SessionSummary) -> Option<u64> {
+        Some(summary.modified_at)
+    }
+
     fn patch(_summary: &mut SessionSummary, patch: &Infallible) {
         match *patch {}
     }

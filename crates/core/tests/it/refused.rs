@@ -89,6 +89,36 @@ fn a_turn_starts_only_in_a_usable_idle_chat_under_a_new_id_with_a_known_model() 
 }
 
 #[test]
+fn a_message_has_a_text_or_an_attachment() {
+    const EMPTY: &str = "the message is empty: write a text or attach something";
+    let pending = |text: &str| PendingMessage { id: "p1".into(), message: Message::user(text) };
+    let cases = ["", " \n\t "].into_iter().flat_map(|text| {
+        let message = pending(text);
+        [
+            client_wants(Scene::ready(), start_with(Message::user(text)), Rejection::EmptyMessage, EMPTY),
+            client_wants(
+                Scene::in_turn(),
+                Command::Enqueue { chat: main(), message: message.clone() },
+                Rejection::EmptyMessage,
+                EMPTY,
+            ),
+            client_wants(
+                Scene::in_turn(),
+                Command::SetSteering { chat: main(), message },
+                Rejection::EmptyMessage,
+                EMPTY,
+            ),
+        ]
+    });
+    check(cases.collect());
+    let attachment = Attachment { kind: AttachmentKind::File, path: "file:///a".into(), display_name: None };
+    let attached = Message { attachments: vec![attachment], ..Message::user("") };
+    assert!(Scene::ready().act(start_with(attached)).is_ok());
+    // A draft may be empty: it is what somebody is about to write.
+    assert!(Scene::ready().act(Command::SetDraft { chat: main(), draft: Some(Message::user("")) }).is_ok());
+}
+
+#[test]
 fn a_turn_is_cancelled_once_and_only_while_it_runs() {
     let not_active = || Rejection::TurnNotActive(TURN.into());
     check(vec![
@@ -713,6 +743,7 @@ fn every_reason_is_said_in_its_own_words() {
             Rejection::NoConfig => 23,
             Rejection::TooManyRules => 24,
             Rejection::NotYours => 25,
+            Rejection::EmptyMessage => 26,
         }
     }
     let all = [
@@ -742,8 +773,9 @@ fn every_reason_is_said_in_its_own_words() {
         Rejection::NoConfig,
         Rejection::TooManyRules,
         Rejection::NotYours,
+        Rejection::EmptyMessage,
     ];
-    assert!(all.iter().map(describe).eq(0..26));
+    assert!(all.iter().map(describe).eq(0..27));
     let words: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), all.len());
 }

@@ -4,17 +4,21 @@ use clap::Args;
 
 pub(super) const COPILOT_HELP: &str = "\
 In the SDK, to have it run Grove by itself:
-  new CopilotClient({ connection: RuntimeConnection.forStdio({ path: \"grove\", args: [\"copilot\"] }) })
+  new CopilotClient({ connection: RuntimeConnection.forStdio(
+    { path: \"grove\", args: [\"copilot\"] }) })
 
 Or to a host that is running already, with the host's token:
   grove serve --copilot-listen 127.0.0.1:4141
-  new CopilotClient({ connection: RuntimeConnection.forUri(\"127.0.0.1:4141\", { connectionToken }) })
+  new CopilotClient({ connection: RuntimeConnection.forUri(
+    \"127.0.0.1:4141\", { connectionToken }) })
 
-Or start it for clients that connect to a port. They must send a token: the value of
-COPILOT_CONNECTION_TOKEN, or else that in the file `copilot-token` of the data folder:
+Or start it for clients that connect to a port. They must send a token: the
+value of COPILOT_CONNECTION_TOKEN, or else that in the file `copilot-token` of
+the data folder:
   grove copilot --headless --port 4141
 
-A session's `model` names the agent: `scripted`, or `<agent>/<model>`; without one it is `default-agent`.";
+A session's `model` names the agent: `scripted`, or `<agent>/<model>`; without
+one it is `default-agent`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CopilotArgs {

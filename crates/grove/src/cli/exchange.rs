@@ -12,33 +12,45 @@ Examples:
   grove show 1f0c
   grove show 1f0c --turn 3
   grove show copilot-cli:0f18 --json
-  grove show ~/.config/Code/User/workspaceStorage/*/chatSessions/b881ccf7-2aa1-4851-b4bb-91e2cbc0fd1d.jsonl --context
+  grove show ~/.claude/projects/-home-me-site/b881ccf7.jsonl --context
 
-A session is named by its id in the host, or the beginning of it; by the id that another tool has for it, or the beginning of
-that, with the tool's name before it (copilot-cli:0f18, vs-code:b881) or without; or by its file or folder. Other tools' files
-are only read. What is on the way to where one is in a session is shown, up to the last turn that is over.
+A session is named by its id in the host, or the beginning of it; by the id
+that another tool has for it, or the beginning of that, with the tool's name
+before it (copilot-cli:0f18, vs-code:b881) or without; or by its file or
+folder. Other tools' files are only read. Of a session's tree the current
+branch is shown, and the turn that runs as far as it has come.
 
-Exit codes: 8 there is no such session or turn; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or turn; see `grove --help` for the
+others.";
 
 pub(super) const EXPORT_HELP: &str = "\
 Examples:
   grove export 1f0c --format html
   grove export vs-code:b881 --format markdown --out -
   grove export 1f0c --format pi --out ~/.pi/agent/sessions/--home-me-code--
-  copilot --resume $(grove export 1f0c --format copilot-cli --out ~/.copilot/session-state --json | jq -r .id)
+  copilot --resume $(grove export 1f0c --format copilot-cli --json \\
+    --out ~/.copilot/session-state | jq -r .id)
 
-A session is named as for `grove show`: one of the host, or one that another tool keeps on this machine. A file is called as the
-session's id; one of that name that is there already is not touched: remove it, or name another --out.
+A session is named as for `grove show`: one of the host, or one that another
+tool keeps on this machine. A file is called as the session's id, with the
+chat's name behind it if --chat names one. An existing file of that name is
+kept unless --force replaces it.
 
-markdown, html: to read. The HTML is one file that loads nothing and runs nothing.
+markdown, html: to read. The HTML is one file that loads nothing and runs
+nothing.
 json: everything that is known, as `grove show --json` prints it.
-jsonl: the session's log, as `grove import` takes it in. pi: the same under the name that pi gives its files. Sessions of the host
-have all of their branches in it; of other tools' sessions, what subagents said to themselves is left out.
-copilot-chat: a chat of VS Code's (version 3), which `Chat: Import Chat` takes.
-copilot-cli: the folder of a session of the Copilot CLI, called as the session's id, with its events, plan, checkpoints and
-files; of sessions of the host alone. The CLI knows no chats beside the main one. The todo list, and the bodies of pictures and
-of output that is too large, stay behind.
-All but jsonl and pi have what is on the way to where one is, and no other branches.
+jsonl: the session's log, for `grove import`. pi: the same under
+the name that pi gives its files. Sessions of the host have all of their
+branches in it; of other tools' sessions, what subagents said to themselves is
+left out.
+copilot-chat: a chat of VS Code's (version 3), which `Chat: Import Chat`
+takes.
+copilot-cli: the folder of a session of the Copilot CLI, called as the
+session's id, with its events, plan, checkpoints and files; of sessions of the
+host alone. The CLI knows no chats beside the main one. The todo list, and the
+bodies of pictures and of output that is too large, stay behind.
+
+All formats but jsonl and pi have the current branch alone.
 
 Exit codes: 8 there is no such session; see `grove --help` for the others.";
 
@@ -49,14 +61,18 @@ Examples:
   grove import ~/.pi/agent/sessions/*/*.jsonl
   grove import ~/.claude/projects/*/*.jsonl opencode:ses_ vs-code:b881
 
-Takes in sessions' folders of the Copilot CLI and of Grove, and logs of pi and oh-my-pi, as sessions of the host: what was said,
-with tools and what came of them, compactions, plan, checkpoints, files and todo list. Of VS Code, Claude Code, Codex, Gemini and
-OpenCode it takes what was said, on all branches, with tools and what came of them; what subagents said to themselves is left out.
-A session is named by its file, or as for `grove show` by its tool and id. Their own files are not changed, and what is said here
-later does not go there. A session keeps its id, so it is taken in once; --new-id takes it in again. Of a damaged
-log everything that can be read is taken, and it is said what is missing.
+Imports session folders of the Copilot CLI and of Grove, and logs of pi and
+oh-my-pi, as sessions of the host: messages, tool calls with their results,
+compactions, plan, checkpoints, files and todo list. Of VS Code, Claude Code,
+Codex, Gemini and OpenCode it imports messages and tool calls, on all
+branches; conversations of subagents are left out. A session is named by its
+file, or as for `grove show` by its tool and id. The other tool's files do not
+change, now or later. A session keeps its id, so it is imported once; --new-id
+imports it again. Of a damaged log everything readable is imported, and the
+missing parts are named.
 
-Exit codes: 0 all were taken in, 1 some were not; see `grove --help` for the others.";
+Exit codes: 0 all were imported, 1 some were not; see `grove --help` for the
+others.";
 
 /// How a session is written for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -93,8 +109,11 @@ impl ExportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session's id, the beginning of it, its URI, SOURCE:ID, or its file
+    /// The session's id, the beginning of it, its URI, @last, SOURCE:ID, or its file
     pub(crate) session: String,
+    /// Another chat of the session than its main one: its URI, or its name in there
+    #[arg(long, value_name = "CHAT")]
+    pub(crate) chat: Option<String>,
     /// Show one turn, in full; the first is 1
     #[arg(long, value_name = "N")]
     pub(crate) turn: Option<NonZeroU32>,
@@ -110,14 +129,20 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The session's id, the beginning of it, its URI, SOURCE:ID, or its file
+    /// The session's id, the beginning of it, its URI, @last, SOURCE:ID, or its file
     pub(crate) session: String,
+    /// Another chat of the session than its main one: its URI, or its name in there
+    #[arg(long, value_name = "CHAT")]
+    pub(crate) chat: Option<String>,
     /// What it is written as
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
     /// The folder that it is put into; `-` prints what would be a file [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace a file or folder of an earlier export that has the same name
+    #[arg(long, short)]
+    pub(crate) force: bool,
     /// Print one JSON object: {"session":…,"format":…,"id":…,"path":…,"turns":…}
     #[arg(long)]
     pub(crate) json: bool,

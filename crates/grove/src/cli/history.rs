@@ -14,23 +14,27 @@ Examples:
   grove ls --all --repo acme/site --since 7d
   grove ls --all --source copilot-cli --json
 
-Where other hosts are known (`grove hosts`), their sessions are in the list, too. One that does not answer in two seconds is named,
-and what it had when it last did is shown as cached. With --json each session has `host`.
+Where other hosts are known (`grove hosts`), their sessions are in the list,
+too. One that does not answer in two seconds is named, and what it had when it
+last did is shown as cached. With --json each session has `host`.
 
-With --all, sessions that other tools left on this machine are listed behind Grove's own. With --json each has `source` and
-`sourceId`, the id that the tool itself uses.";
+With --all, sessions that other tools left on this machine are listed behind
+Grove's own. With --json each has `source` and `sourceId`, the id that the
+tool itself uses.";
 
 pub(super) const DOCTOR_HELP: &str = "\
 Examples:
   grove doctor
   grove doctor --json | jq '.damaged[].path'
 
-damaged: shown with less than what its tool once wrote. orphaned: shown here, and in no list of its own tool, which is how
-sessions seem to be lost. lost: in its tool's list, and nowhere on the disk. unknown: named like a session, and shown
-nowhere. Nothing is changed.
+damaged: shown with less than what its tool once wrote. orphaned: shown here,
+and in no list of its own tool, which is how sessions seem to be lost. lost:
+in its tool's list, and nowhere on the disk. unknown: named like a session,
+and shown nowhere. Nothing is changed.
 
-VS Code, Claude Code, Codex (sessions with a name) and OpenCode keep lists of their sessions. The others list the files that
-there are: nothing of theirs can be lost or orphaned.";
+VS Code, Claude Code, Codex (sessions with a name) and OpenCode keep lists of
+their sessions. The others list the files that there are: nothing of theirs
+can be lost or orphaned.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {

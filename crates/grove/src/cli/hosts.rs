@@ -16,13 +16,15 @@ Examples:
 pub(super) const HOSTS_ADD_HELP: &str = "\
 Examples:
   grove hosts add dev-box ssh://dev-box
-  grove hosts add dev-box 'ssh://me@dev-box:2222/srv/grove?grove=/opt/grove/bin/grove'
-  grove hosts add lab wss://lab.example:7443 --pin sha256:… --token-file lab.token
+  grove hosts add dev-box 'ssh://me@dev-box:2222/srv/grove?grove=/opt/grove'
+  grove hosts add lab wss://lab.example:7443 --pin sha256:… --token-file token
   grove hosts add other unix:/home/me/other/host.sock
 
-ssh:// runs the system's ssh, with your keys and your configuration, and `grove serve --stdio` at the other end; whoever may
-log in may use the host. ws:// and wss:// need the host's token (`token` in its data folder): it is read from --token-file,
-or from stdin. It is never given on the command line, where others on this machine could see it.";
+ssh:// runs the system's ssh, with your keys and your configuration, and
+`grove serve --stdio` at the other end; everybody who may log in may use it.
+ws:// and wss:// need the host's token (`token` in its data folder): it is
+read from --token-file, or from stdin. It is never given on the command line,
+where others on this machine could see it.";
 
 pub(super) const MOVE_HELP: &str = "\
 Examples:
@@ -30,17 +32,20 @@ Examples:
   grove move dev-box/1f0c local
   grove move 1f0c lab --agent claude --cwd /srv/project
 
-Everything goes: what was said, on all branches and in all chats, plan, files, checkpoints, research and the todo list. The other
-host compares what arrived before it is a session there, and only then the old one is archived, with a pointer to the new one. Run
-it again where it was cut off: it finishes, or says what is there. `local` is the host of this data folder. What lies in the folder
-that the agent works in does not go: --cwd names one over there. To have a session lie in another store of the same host, use
-`grove migrate`.
+Everything goes: what was said, on all branches and in all chats, plan, files,
+checkpoints, research and the todo list. The other host compares what arrived
+before it is a session there, and only then the old one is archived, with a
+pointer to the new one. Run it again if it was cut off: it finishes, or says
+what is there. `local` is the host of this data folder. The files in the
+agent's working directory stay: --cwd names a directory over there. To move a
+session to another store of the same host, use `grove migrate`.
 
-Exit codes: 8 there is no such session or host; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or host; see `grove --help` for the
+others.";
 
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The host that it goes to, as `grove hosts` lists them, or `local`
     #[arg(value_name = "HOST")]

@@ -10,44 +10,53 @@ Examples:
   grove tree 1f0c --filter user-only
   grove tree 1f0c --search \"the parser\" --json
 
-Each line is an entry: its id, where one is, who speaks, its label in brackets, and what is said. `*` is the leaf, behind
-which the next message goes; `|` is on the way to it. The active branch comes first; what lies behind a fork is indented.
+Each line is an entry: its id, a mark, the role, its label in brackets, and
+the text. `*` marks the leaf, where the next message goes; `|` marks the
+entries that lead to it. The current branch comes first; branches behind a
+fork are indented.
 
-`grove goto SESSION ENTRY` goes elsewhere, and `grove label SESSION ENTRY TEXT` names a place.";
+`grove goto SESSION ENTRY` goes elsewhere, and `grove label SESSION ENTRY
+TEXT` names a place.";
 
 pub(super) const GOTO_HELP: &str = "\
 Examples:
   grove goto 1f0c 8a3d
   grove goto 1f0c before-the-rewrite
   grove goto 1f0c 8a3d --label before-the-rewrite
-  grove goto 1f0c 8a3d --summarize --instructions \"What did we learn of the parser?\"
+  grove goto 1f0c 8a3d --summarize --instructions \"What did we learn?\"
   grove goto 1f0c root
 
-Whoever goes to a message of the user takes it back: one is before it then, and it is printed, ready to be sent again.
-Nothing is lost: what was said elsewhere stays in the tree, and one can go back. While a turn runs, nobody can go.
+Going to a user message moves to the entry before it, and prints its text for
+editing. Nothing is lost: the other branches stay in the tree. It is refused
+while a turn runs.
 
-With --summarize the agent is told where it goes on what came of the branch that is left. Its model makes the summary, which
-may take a while: Ctrl-C gives it up, and nothing has changed then.
+With --summarize the agent is told where it goes on what came of the branch
+that is left. Its model makes the summary, which may take a while: Ctrl-C
+gives it up, and nothing has changed then.
 
-Exit codes: 8 there is no such session or entry, 130 a summary was given up; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or entry, 130 a summary was given up;
+see `grove --help` for the others.";
 
 pub(super) const BRANCH_HELP: &str = "\
 Examples:
   grove branch 1f0c 8a3d
   grove branch 1f0c before-the-rewrite --json
 
-The entry is a message of the user: `grove tree SESSION --filter user-only` lists them. The new session has what was said
-before it, and the message is printed, ready to be sent there, as it was or changed. The old session stays as it is;
-`grove goto` goes back in there instead.
+The entry is a message of the user: `grove tree SESSION --filter user-only`
+lists them. The new session has what was said before it, and the message is
+printed, ready to be sent there, as it was or changed. The old session stays
+as it is; `grove goto` goes back in there instead.
 
-Exit codes: 8 there is no such session or entry; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or entry; see `grove --help` for the
+others.";
 
 pub(super) const MIGRATE_HELP: &str = "\
 Examples:
   grove migrate 1f0c --to archive
   grove migrate 1f0c --to local --json
 
-Stores are `local` (the data folder), `memory` (gone with the host), and what grove.toml names:
+Stores are `local` (the data folder), `memory` (gone with the host), and what
+grove.toml names:
   [stores.archive]
   folder = \"/mnt/archive/sessions\"
 
@@ -60,8 +69,9 @@ Examples:
   grove fork 1f0c --to memory
   grove attach $(grove fork 1f0c --json | jq -r .session)
 
-The new session has everything that the old one has, with all branches and labels, and is at the same place in it. From
-there both go their own ways. `grove branch` makes one that ends before a message of the user.
+The new session has everything that the old one has, with all branches and
+labels, and is at the same place in it. From there both go their own ways.
+`grove branch` makes one that ends before a message of the user.
 
 Exit codes: 8 there is no such session; see `grove --help` for the others.";
 
@@ -70,39 +80,48 @@ Examples:
   grove merge 1f0c 8a3d
   grove merge 1f0c the-rewrite --instructions \"Only what concerns the parser\"
 
-The entry is the end of another branch, or any place on it: `grove tree SESSION` shows them. What was said from where that
-branch leaves this one is summarized, and the agent is told so from its next turn on. Nobody is moved, and the other branch
-stays. The agent's model makes the summary, which may take a while: Ctrl-C gives it up, and nothing has changed then.
+The entry is the end of another branch, or any place on it: `grove tree
+SESSION` shows them. What was said from where that branch leaves this one is
+summarized, and the agent is told so from its next turn on. Nobody is moved,
+and the other branch stays. The agent's model makes the summary, which may
+take a while: Ctrl-C gives it up, and nothing has changed then.
 
-Exit codes: 8 there is no such session or entry, 130 the summary was given up; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or entry, 130 the summary was given up;
+see `grove --help` for the others.";
 
 pub(super) const COMPACT_HELP: &str = "\
 Examples:
   grove compact 1f0c
   grove compact 1f0c --instructions \"Keep the names of all files\"
 
-For a conversation that is getting too long for the model: a summary takes the place of what is older, and the agent is told
-the summary and the newest part from its next turn on. People still see everything, and `grove goto` goes back to before.
-Where what was said is short, there is nothing to compact, and it fails. The agent's model makes the summary, which may take
-a while: Ctrl-C gives it up, and nothing has changed then.
+For a conversation that is getting too long for the model: a summary takes the
+place of what is older, and the agent is told the summary and the newest part
+from its next turn on. People still see everything, and `grove goto` goes back
+to before. Where what was said is short, there is nothing to compact, and it
+fails. The agent's model makes the summary, which may take a while: Ctrl-C
+gives it up, and nothing has changed then.
 
-Exit codes: 8 there is no such session, 130 the summary was given up; see `grove --help` for the others.";
+Exit codes: 8 there is no such session, 130 the summary was given up; see
+`grove --help` for the others.";
 
 pub(super) const LABEL_HELP: &str = "\
 Examples:
   grove label 1f0c 8a3d before-the-rewrite
   grove label 1f0c before-the-rewrite
 
-The second one takes the label away. `grove tree SESSION --filter labeled-only` lists what has one.
+The second one takes the label away. `grove tree SESSION --filter
+labeled-only` lists what has one.
 
-Exit codes: 8 there is no such session or entry; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or entry; see `grove --help` for the
+others.";
 
 pub(super) const RENAME_HELP: &str = "\
 Examples:
   grove rename 1f0c 'The parser'
   grove rename 1f0c --chat review 'What the reviewer said'
 
-Exit codes: 8 there is no such session or chat; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or chat; see `grove --help` for the
+others.";
 
 /// What is shown of a tree. Where one is, is always shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -144,7 +163,7 @@ pub(crate) struct TreeOfArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// What is shown
     #[arg(long, value_enum, default_value = "default", value_name = "WHAT")]
@@ -161,7 +180,7 @@ pub(crate) struct TreeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GotoArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The entry's id, the beginning of it, or its label; `root` is before the first one
     #[arg(value_name = "ENTRY|root")]
@@ -187,7 +206,7 @@ pub(crate) struct GotoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The entry's id, the beginning of it, or its label
     pub(crate) entry: String,
@@ -202,7 +221,7 @@ pub(crate) struct LabelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RenameArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// What it is to be called
     pub(crate) title: String,
@@ -215,7 +234,7 @@ pub(crate) struct RenameArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BranchArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The message's id, the beginning of it, or its label
     pub(crate) entry: String,
@@ -228,7 +247,7 @@ pub(crate) struct BranchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// What the new one is called [default: as the old one, with "(fork)" behind it]
     #[arg(long, value_name = "TITLE")]
@@ -245,7 +264,7 @@ pub(crate) struct ForkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The store that it is to lie in
     #[arg(long, value_name = "STORE")]
@@ -259,7 +278,7 @@ pub(crate) struct MigrateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The end of the other branch: its id, the beginning of it, or its label
     pub(crate) entry: String,
@@ -275,7 +294,7 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompactArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// What the summary should look at
     #[arg(long, value_name = "TEXT")]

@@ -14,10 +14,12 @@ Examples:
   echo \"First the tests\" | grove plan 1f0c --set -
   grove plan 1f0c --delete
 
-The plan is a file of the session, plan.md, which people and agents write. --edit opens it in $VISUAL or $EDITOR. It can be
-changed while a turn runs, and whoever has the session open hears of it.
+The plan is a file of the session, plan.md, which people and agents write.
+--edit opens it in $VISUAL or $EDITOR. It can be changed while a turn runs,
+and clients that have the session open are told.
 
-Exit codes: 8 there is no such session, or it has no plan; see `grove --help` for the others.";
+Exit codes: 8 there is no such session, or it has no plan; see `grove --help`
+for the others.";
 
 pub(super) const FILES_HELP: &str = "\
 Examples:
@@ -28,10 +30,12 @@ Examples:
   grove files 1f0c rm notes.md
   grove files 1f0c --research ls
 
-A session's own files go with it, also into its forks; what was pasted is there as well. Names are relative, their parts
-separated by `/`. A file that is put there may have 2 MiB.
+A session's own files go with it, also into its forks; what was pasted is
+there as well. Names are relative, their parts separated by `/`. A file that
+is put there may have 2 MiB.
 
-Exit codes: 8 there is no such session or file; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or file; see `grove --help` for the
+others.";
 
 pub(super) const CHECKPOINTS_HELP: &str = "\
 Examples:
@@ -39,14 +43,16 @@ Examples:
   grove checkpoints 1f0c 2
   grove checkpoints 1f0c --json
 
-Each compaction (`grove compact`) leaves a checkpoint: its summary, under a number. Those of the branch that one is on are
-listed; the others can still be read by their numbers.
+Each compaction (`grove compact`) leaves a checkpoint: its summary, under a
+number. Those of the branch that one is on are listed; the others can still be
+read by their numbers.
 
-Exit codes: 8 there is no such session or checkpoint; see `grove --help` for the others.";
+Exit codes: 8 there is no such session or checkpoint; see `grove --help` for
+the others.";
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// Open the plan in an editor
     #[arg(long, conflicts_with_all = ["set", "delete"])]
@@ -66,7 +72,7 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// The files of its research, instead of the others
     #[arg(long, global = true)]
@@ -105,7 +111,7 @@ pub(crate) enum FilesAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointsArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// Print the summary of this one
     pub(crate) number: Option<u32>,

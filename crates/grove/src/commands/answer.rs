@@ -7,7 +7,7 @@ use serde_json::json;
 use super::run::start;
 use super::{Failure, errand, say};
 use crate::ask::{self, names, with_option};
-use crate::cli::{AnswerArgs, ApproveArgs, Common, DenyArgs, PermissionArgs};
+use crate::cli::{AnswerArgs, ApproveArgs, Common, DenyArgs, PermissionArgs, Protocol};
 use crate::connect::{Reach, id_of};
 use crate::follow::Output;
 use crate::show::style::harmless;
@@ -55,7 +55,10 @@ fn decide(
 ) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
     errand()?.block_on(async {
-        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, Output::Shown).await?;
+        let (mut talk, _) = match &args.session {
+            Some(session) => AnyTalk::join(&reach, args.connect.protocol, session, None, Output::Shown).await?,
+            None => (the_one_that_waits(&reach, args.connect.protocol).await?, None),
+        };
         let permissions = talk.waiting().into_iter().filter_map(|waiting| match waiting {
             Waiting::Permission(permission) => Some(permission),
             Waiting::Questions { .. } | Waiting::Elsewhere { .. } => None,
@@ -65,14 +68,47 @@ fn decide(
             return Err(anyhow!("nothing waits for a permission").into());
         };
         let verdict = verdict(&permission)?;
-        let (request, title, approved) = (permission.request.clone(), permission.title.clone(), verdict.approved);
+        let waiting = Waiting::Permission(permission.clone());
+        let (request, approved) = (permission.request.clone(), verdict.approved);
         start(&mut talk, Deed::Permit { permission, verdict }).await?;
         if args.json {
             return Ok(say(json!({"session": talk.uri(), "request": request, "approved": approved}))?);
         }
         let decided = if approved { "approved" } else { "denied" };
-        Ok(say(format!("{decided}: {}", harmless(&title)))?)
+        Ok(say(format!("{decided}: {}", harmless(&waiting.summary())))?)
     })
+}
+
+/// The only session of any host in which a permission request waits.
+async fn the_one_that_waits(reach: &Reach, protocol: Protocol) -> Result<AnyTalk, Failure> {
+    if protocol == Protocol::V1 {
+        return Err(anyhow!("version 1 does not say which sessions wait: name one, or leave out --protocol v1").into());
+    }
+    let mut found = Vec::new();
+    for name in reach.waiting_sessions().await? {
+        let (talk, _) = AnyTalk::join(reach, protocol, &name, None, Output::Shown).await?;
+        let waiting: Vec<Waiting> =
+            talk.waiting().into_iter().filter(|waiting| matches!(waiting, Waiting::Permission(_))).collect();
+        if !waiting.is_empty() {
+            found.push((name, talk, waiting));
+        }
+    }
+    match (found.pop(), found.len()) {
+        (None, _) => {
+            let why =
+                "no permission request waits in any session: `grove ls --waiting` lists those that wait for an answer";
+            Err(Failure::NotFound(why.to_owned()))
+        }
+        (Some((_, talk, _)), 0) => Ok(talk),
+        (Some(last), others) => {
+            found.push(last);
+            let line = |name: &str, waiting: &Waiting| format!("  {name}  {}", harmless(&waiting.summary()));
+            let lines = found.iter().flat_map(|(name, _, all)| all.iter().map(move |waiting| line(name, waiting)));
+            let lines: Vec<String> = lines.collect();
+            let lines = lines.join("\n");
+            Err(anyhow!("permission requests wait in {} sessions: name the session\n{lines}", others + 1).into())
+        }
+    }
 }
 
 /// The one that waits, or the one that is named.
@@ -99,7 +135,7 @@ fn only(mut waiting: Vec<Waiting>, named: Option<&str>, talk: &impl Talk, what: 
 pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
     errand()?.block_on(async {
-        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, Output::Shown).await?;
+        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, None, Output::Shown).await?;
         if matches!(talk, AnyTalk::V1(_)) {
             return Err(anyhow!("version 1 has no questions: leave out --protocol v1").into());
         }

@@ -15,11 +15,24 @@ use super::{Failure, errand, say};
 use crate::cli::{Common, ExportArgs, ExportFormat};
 use crate::connect::Reach;
 use crate::exchange::log_lines;
-use crate::exchange::opened::Opened;
+use crate::exchange::opened::{Opened, fit_for_a_file};
 use crate::show::style::harmless;
+use crate::talk::ahp::chat_name;
 
 /// What stands for stdout.
 const STDOUT: &str = "-";
+
+/// Whether a file or folder of an earlier export may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replace {
+    Yes,
+    No,
+}
+
+/// Why nothing was written.
+fn exists(path: &Path) -> anyhow::Error {
+    anyhow!("{} exists: --force replaces it, --out names another folder", path.display())
+}
 
 /// What was written.
 struct Exported {
@@ -39,9 +52,16 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
         None => std::env::current_dir().context("the current folder")?,
     };
     errand()?.block_on(async {
-        let meant = meant::find(&reach, &args.session, args.connect.protocol).await?;
+        let meant = meant::find(&reach, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
+        if !args.json {
+            meant::name_other_chats(&meant).await?;
+        }
+        let replace = if args.force { Replace::Yes } else { Replace::No };
         let exported = match (args.format, &meant) {
-            (ExportFormat::CopilotCli, Meant::OfHost(session)) => copilot_cli::write(session, &out).await?,
+            (ExportFormat::CopilotCli, Meant::OfHost(_)) if args.chat.is_some() => {
+                return Err(anyhow!("the Copilot CLI knows the main chat alone: leave out --chat").into());
+            }
+            (ExportFormat::CopilotCli, Meant::OfHost(session)) => copilot_cli::write(session, &out, replace).await?,
             (ExportFormat::CopilotCli, Meant::Elsewhere(_) | Meant::Log(_)) => {
                 let why =
                     "only sessions of the host are written for the Copilot CLI: take it in with `grove import` first";
@@ -54,7 +74,11 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
                     write(&opened, args.format, &mut stdout)?;
                     return Ok(stdout.flush()?);
                 }
-                to_file(&opened, args.format, &out)?
+                let chat = match meant {
+                    Meant::OfHost(session) => session.chat().map(chat_name),
+                    Meant::Elsewhere(_) | Meant::Log(_) => None,
+                };
+                to_file(&opened, chat.as_deref(), args.format, &out, replace)?
             }
         };
         let Exported { id, path, turns } = exported;
@@ -67,15 +91,26 @@ pub(crate) fn run(common: &Common, args: &ExportArgs) -> Result<(), Failure> {
 }
 
 /// Writes a file into a folder. It is made beside its place and moved there, so that it is whole or not there.
-fn to_file(opened: &Opened, format: ExportFormat, folder: &Path) -> Result<Exported, Failure> {
+fn to_file(
+    opened: &Opened,
+    chat: Option<&str>,
+    format: ExportFormat,
+    folder: &Path,
+    replace: Replace,
+) -> Result<Exported, Failure> {
+    // Each chat of a session has a file of its own.
+    let stem = match chat {
+        Some(chat) => format!("{}-{}", opened.file_name(), fit_for_a_file(chat)),
+        None => opened.file_name(),
+    };
     let name = match format {
-        ExportFormat::Markdown => format!("{}.md", opened.file_name()),
-        ExportFormat::Html => format!("{}.html", opened.file_name()),
-        ExportFormat::Json => format!("{}.json", opened.file_name()),
-        ExportFormat::Jsonl => format!("{}.jsonl", opened.file_name()),
-        ExportFormat::CopilotChat => format!("{}.chat.json", opened.file_name()),
+        ExportFormat::Markdown => format!("{stem}.md"),
+        ExportFormat::Html => format!("{stem}.html"),
+        ExportFormat::Json => format!("{stem}.json"),
+        ExportFormat::Jsonl => format!("{stem}.jsonl"),
+        ExportFormat::CopilotChat => format!("{stem}.chat.json"),
         ExportFormat::Pi => log_lines::pi_file_name(opened),
-        ExportFormat::CopilotCli => opened.file_name(),
+        ExportFormat::CopilotCli => stem,
     };
     let path = folder.join(name);
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
@@ -84,10 +119,12 @@ fn to_file(opened: &Opened, format: ExportFormat, folder: &Path) -> Result<Expor
     let turns = write(opened, format, &mut out)?;
     out.flush().context("writing the file")?;
     drop(out);
-    made.persist_noclobber(&path).map_err(|error| match error.error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            anyhow!("{} is there already: remove it, or name another folder with --out", path.display())
-        }
+    let put = match replace {
+        Replace::Yes => made.persist(&path),
+        Replace::No => made.persist_noclobber(&path),
+    };
+    put.map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => exists(&path),
         _ => anyhow!(error.error).context(format!("putting {} in its place", path.display())),
     })?;
     Ok(Exported { id: opened.session().source_id.clone(), path, turns })

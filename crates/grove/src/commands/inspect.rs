@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use grove_core::SessionUri;
 use grove_tree::{Children, Context, Damage, EntryNo, Index, Log, Model, Rules};
 use serde::ser::SerializeMap;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::{Failure, say};
 use crate::cli::{Common, InspectArgs, RulesName, ServeArgs};
 use crate::settings::Settings;
-use crate::stores;
+use crate::stores::{self, FindLogError};
 
 pub(crate) fn run(common: &Common, args: &InspectArgs) -> Result<(), Failure> {
     let rules = match args.rules {
@@ -38,11 +38,27 @@ pub(crate) fn find(common: &Common, name: &str) -> Result<PathBuf, Failure> {
     if path.is_file() {
         return Ok(path);
     }
-    let not_there = || anyhow!("{name} is no file, and no session of that id has a log in any store");
-    // What is fit to be a session's id cannot lead anywhere else.
-    let id = SessionUri::from(format!("session:/{name}")).id().ok_or_else(not_there)?;
     let settings = Settings::load(common, &ServeArgs::default())?;
-    stores::find_log(&settings, &id).map_err(|why| anyhow!(why).into())
+    // Text that is fit to be a session's id cannot lead anywhere else.
+    let id = |text: &str| {
+        let id = text.split_once(":/").map_or(text, |(_, id)| id);
+        SessionUri::from(format!("session:/{id}")).id()
+    };
+    match stores::choose_stored(&settings, name) {
+        Ok(uri) => {
+            let id = id(&uri).with_context(|| format!("{uri} is not the address of a session"))?;
+            Ok(stores::find_log(&settings, &id)?)
+        }
+        // A session of a store that is not configured any more is found by its whole id, and told with what to do.
+        Err(Failure::NotFound(why)) => match id(name).map(|id| stores::find_log(&settings, &id)) {
+            Some(Ok(log)) => Ok(log),
+            Some(Err(error @ FindLogError::NotConfigured { .. })) => Err(error.into()),
+            Some(Err(FindLogError::Missing(_))) | None => {
+                Err(Failure::NotFound(format!("{name} is not a file, and {why}")))
+            }
+        },
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Reads a log. Nothing that these commands do changes it.

@@ -1,6 +1,6 @@
 //! `grove logs`
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use grove_shim::stderr_files;
 use super::{Failure, errand};
 use crate::background::find_host;
 use crate::cli::{Common, ConnectArgs, LogsArgs, Protocol, ServeArgs};
-use crate::connect::{Reach, choose, find_session, id_of};
+use crate::connect::{Reach, find_session, id_of};
 use crate::data_folder;
 use crate::settings::Settings;
 use crate::show::style::harmless;
-use crate::stores::{self, StoreFolder};
+use crate::stores;
 
 /// How much of a file is printed at most. No shim keeps more.
 const MOST_BYTES: u64 = 16 << 20;
@@ -90,27 +90,11 @@ fn find(common: &Common, settings: &Settings, wanted: &str) -> Result<SessionId,
     });
     let uri = match asked {
         Some(found) => found?,
-        None => choose(&in_folders(settings)?, wanted).map_err(Failure::NotFound)?,
+        None => stores::choose_stored(settings, wanted)?,
     };
     // What is fit to be a session's id cannot lead anywhere else.
     let id = SessionUri::from(format!("session:/{}", id_of(&uri))).id();
     id.ok_or_else(|| anyhow!("{uri} is no session's address").into())
-}
-
-/// The sessions that have a folder, named as a host would.
-fn in_folders(settings: &Settings) -> Result<Vec<String>, Failure> {
-    let mut found = Vec::new();
-    for StoreFolder { folder, .. } in stores::folders(settings) {
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error).with_context(|| format!("{} cannot be read", folder.display()))?,
-        };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        // A name with a `~` is a folder that was set aside.
-        found.extend(names.filter(|name| !name.contains('~')).map(|name| format!("session:/{name}")));
-    }
-    Ok(found)
 }
 
 /// Prints what an agent said, without what would steer the terminal. Says whether anybody still reads.
@@ -192,6 +176,8 @@ fn is_same(one: &File, other: &File) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,5 +1,6 @@
 //! `grove ls`
 
+use anyhow::anyhow;
 use grove_client::Client;
 use grove_host::{Clock, SystemClock};
 use grove_layer::{HostList, ListState};
@@ -17,12 +18,12 @@ use crate::cli::{Common, LsArgs, Protocol};
 use crate::connect::{Reach, id_of};
 use crate::hosts;
 use crate::show::style::{bold, dim, green, red, yellow};
-use crate::show::table::{age, cut, lines, short};
+use crate::show::table::{age, cut, lines_within, short, terminal_width};
 use crate::talk::tree::AnyClient;
 
 /// The source of the host's own sessions.
 const OWN: &str = "grove";
-/// How much of a title is shown.
+/// How many columns of a title are shown.
 const TITLE: usize = 48;
 /// How much is shown of why a host cannot be reached.
 const WHY: usize = 300;
@@ -116,6 +117,9 @@ async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
             let wanted = sessions.iter().filter(|session| is_listed(session, args, reached));
             (wanted.map(|session| row(session, host, args)).collect::<Result<_, _>>()?, AnyClient::Ahp(client))
         }
+        Protocol::V1 if args.waiting => {
+            return Err(anyhow!("version 1 does not say which sessions wait: leave out --protocol v1").into());
+        }
         Protocol::V1 => {
             let client = reach.v1(None).await?;
             let sessions = fetch(&client).await?;
@@ -147,12 +151,17 @@ enum Reached {
 fn is_listed(session: &SessionSummary, args: &LsArgs, reached: Reached) -> bool {
     let folder = session.working_directories.iter().flatten().next();
     let modified = time::parse(&session.modified_at).map_or(0, |at| at.0);
-    (args.all || session.status & status::IS_ARCHIVED == 0) && is_wanted(args, modified, folder, reached)
+    let is_shown = match args.waiting {
+        true => does(session.status) == Does::Waiting,
+        false => args.all || session.status & status::IS_ARCHIVED == 0,
+    };
+    is_shown && is_wanted(args, modified, folder, reached)
 }
 
 /// What other tools left, where that is asked for.
 async fn others(client: AnyClient, args: &LsArgs) -> Result<Vec<Other>, Failure> {
-    if !args.all || args.source.as_deref() == Some(OWN) {
+    let is_asked_for = args.all || args.source.is_some();
+    if !is_asked_for || args.waiting || args.source.as_deref() == Some(OWN) {
         return Ok(Vec::new());
     }
     history::refresh(&client).await?;
@@ -211,7 +220,8 @@ fn show_disposed(sessions: &[DisposedSession]) -> Result<(), Failure> {
         .iter()
         .zip(ids)
         .map(|(session, id)| vec![id, session.store.clone(), cut(&session.title, TITLE), age(session.modified_at)]);
-    let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
+    let rows: Vec<_> = std::iter::once(head).chain(cells).collect();
+    let table = lines_within(&rows, terminal_width(), &[2, 1]);
     for (at, line) in table.iter().enumerate() {
         if at == 0 { say(bold(line))? } else { say(line)? }
     }
@@ -341,8 +351,21 @@ enum Hosts {
 
 fn show(rows: &[Row], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
     if rows.is_empty() {
-        let hidden = if args.all { "" } else { " (--all shows archived ones, too, and those of other tools)" };
-        anstream::eprintln!("no sessions{hidden}: `grove run PROMPT` starts one");
+        let is_narrowed = args.source.is_some() || args.repo.is_some() || args.since.is_some();
+        anstream::eprintln!(
+            "{}",
+            match (args.waiting, is_narrowed, args.all) {
+                (true, _, _) => "no session waits for an answer: `grove ls` lists all of them",
+                (false, true, true) => "no session fits: `grove ls --all` lists all of them",
+                (false, true, false) => {
+                    "no session fits: --all looks at archived ones, too, and at those of other tools"
+                }
+                (false, false, true) => "no sessions: `grove run PROMPT` starts one",
+                (false, false, false) => {
+                    "no sessions (--all shows archived ones, too, and those of other tools): `grove run PROMPT` starts one"
+                }
+            }
+        );
         return Ok(());
     }
     let ids = short(&rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>());
@@ -358,7 +381,10 @@ fn show(rows: &[Row], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
         }
         cells
     });
-    let table = lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>());
+    let table: Vec<_> = std::iter::once(head).chain(cells).collect();
+    // The title gives way first, then the agent, then the host.
+    let flexible = if hosts == Hosts::Several { &[3, 4, 1][..] } else { &[2, 3] };
+    let table = lines_within(&table, terminal_width(), flexible);
     for (at, line) in table.iter().enumerate() {
         let row = at.checked_sub(1).and_then(|at| rows.get(at));
         match row.map(|row| if row.is_cached { Does::Elsewhere } else { row.does }) {

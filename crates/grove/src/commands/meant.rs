@@ -15,6 +15,9 @@ use crate::cli::Protocol;
 use crate::connect::{Reach, id_of};
 use crate::exchange::opened::{GROVE, LOG, Opened, header};
 use crate::exchange::stores::{AtPath, Catalogued, NameError, at_path, with_source};
+use crate::show::style::{dim, harmless};
+use crate::show::table::cut;
+use crate::talk::OtherChat;
 use crate::talk::tree::{AnyClient, Tree};
 
 /// How many entries are fetched at once.
@@ -46,7 +49,49 @@ impl Meant {
 
 /// Finds a session by what a person calls it: a path, `source:id`, or an id or the beginning of one. By an id the host's own
 /// come first.
-pub(crate) async fn find(reach: &Reach, wanted: &str, protocol: Protocol) -> Result<Meant, Failure> {
+pub(crate) async fn find(
+    reach: &Reach,
+    wanted: &str,
+    chat: Option<&str>,
+    protocol: Protocol,
+) -> Result<Meant, Failure> {
+    let mut meant = find_any(reach, wanted, protocol).await?;
+    match (&mut meant, chat) {
+        (_, None) => {}
+        (Meant::OfHost(tree), chat) => tree.choose_chat(chat).await?,
+        (Meant::Elsewhere(_) | Meant::Log(_), Some(_)) => {
+            return Err(anyhow!("only sessions of a host have further chats: leave out --chat").into());
+        }
+    }
+    Ok(meant)
+}
+
+/// Says which chats of a session are not shown, if it has more than one.
+pub(crate) async fn name_other_chats(meant: &Meant) -> Result<(), Failure> {
+    if let Meant::OfHost(tree) = meant
+        && tree.chat().is_none()
+    {
+        tell_other_chats(&tree.other_chats().await?);
+    }
+    Ok(())
+}
+
+/// The same for chats that are known.
+pub(crate) fn tell_other_chats(others: &[OtherChat]) {
+    if others.is_empty() {
+        return;
+    }
+    let name = |other: &OtherChat| match other.title.trim() {
+        "" => harmless(&other.name),
+        title => format!("{} ({})", harmless(&other.name), cut(title, 40)),
+    };
+    let names: Vec<String> = others.iter().map(name).collect();
+    let chats = if others.len() == 1 { "chat" } else { "chats" };
+    let message = format!("{} more {chats} in this session: {} (--chat NAME)", others.len(), names.join(", "));
+    anstream::eprintln!("{}", dim(message));
+}
+
+async fn find_any(reach: &Reach, wanted: &str, protocol: Protocol) -> Result<Meant, Failure> {
     match at_path(wanted) {
         Some(Ok(AtPath::Session(located))) => return Ok(Meant::Elsewhere(located)),
         Some(Ok(AtPath::Log(path))) => return Ok(Meant::Log(path)),
@@ -133,11 +178,14 @@ pub(crate) async fn open(meant: &Meant) -> Result<Opened, Failure> {
             Ok(Opened::of_log(LOG, session, log))
         }
         Meant::OfHost(tree) => {
-            let about: ManifestResult = tree.ask(Method::Workspace(workspace::Method::Manifest), &()).await?;
+            let about: ManifestResult = tree.ask_session(Method::Workspace(workspace::Method::Manifest), &()).await?;
             let id = id_of(tree.session());
             let log = log_of(tree, id, &about).await?;
             let mut session = ForeignSession::new(Source::default(), id);
-            session.title = about.name;
+            session.title = match tree.chat() {
+                Some(chat) => tree.chat_title(chat).await?.or(about.name),
+                None => about.name,
+            };
             session.created_at = time_of(about.created_at.as_deref());
             session.modified_at = time_of(about.updated_at.as_deref());
             session.workspace.folders = about.cwd.map(Place::local).into_iter().collect();

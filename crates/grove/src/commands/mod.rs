@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod bridge;
+pub(crate) mod chats;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -17,6 +18,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod logs;
 pub(crate) mod ls;
+pub(crate) mod marks;
 pub(crate) mod meant;
 pub(crate) mod moving;
 pub(crate) mod open;
@@ -29,6 +31,7 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tree;
+pub(crate) mod wait;
 pub(crate) mod workspace;
 
 use std::fmt;
@@ -50,6 +53,9 @@ pub(crate) mod exit {
     pub(crate) const TURN_FAILED: u8 = 6;
     pub(crate) const TURN_CANCELLED: u8 = 7;
     pub(crate) const NOT_FOUND: u8 = 8;
+    pub(crate) const WAITING: u8 = 9;
+    /// As `timeout` has it.
+    pub(crate) const TIMED_OUT: u8 = 124;
     /// As shells have it for what Ctrl-C ended.
     pub(crate) const LEFT: u8 = 130;
 }

@@ -10,23 +10,36 @@ use grove_wire::{ahp, v1};
 use super::{Failure, errand};
 use crate::cli::{Common, Protocol, RunArgs};
 use crate::connect::{Reach, id_of, new_id};
-use crate::follow::{Envelopes, Manner, Output, Until, closed, follow, output};
+use crate::follow::{Envelopes, Manner, Output, TICK, Until, closed, follow, output};
+use crate::show::screen::Screen;
 use crate::show::style::dim;
 use crate::talk::any::{AnyTalk, Arriving};
-use crate::talk::{self, Beginning, Deed, Talk};
+use crate::talk::{self, Beginning, Deed, ModeSetting, Settings, Talk};
 
 pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
     let text = prompt(&args.prompt)?;
+    if args.mode.is_some() && args.connect.protocol == Protocol::V1 {
+        return Err(anyhow!("version 1 knows no modes: leave out --protocol v1, or --mode").into());
+    }
     let reach = Reach::new(common, &args.connect)?;
     let folder = if reach.is_far() { far_folder(args.cwd.as_deref())? } else { Some(folder(args.cwd.as_deref())?) };
     errand()?.block_on(async {
         let (mut talk, envelopes) = begin(&reach, args, folder.as_deref()).await?;
-        ready(&mut talk).await?;
         if !args.json {
             anstream::eprintln!("{}", dim(format!("session {}", id_of(talk.uri()))));
         }
+        ready(&mut talk).await?;
+        let model = match (&args.model, args.connect.protocol) {
+            (Some(wanted), Protocol::Ahp) => Some(chosen_model(wanted, &talk.models().await?)?),
+            // The session was created with it.
+            (Some(_), Protocol::V1) | (None, _) => None,
+        };
+        if let Some(mode) = &args.mode {
+            let values = chosen_mode(mode, &talk)?;
+            start(&mut talk, Deed::Configure { values }).await?;
+        }
         let turn = new_id()?;
-        start(&mut talk, Deed::Start { turn: turn.clone(), text }).await?;
+        start(&mut talk, Deed::Start { turn: turn.clone(), text, model }).await?;
         follow(&mut talk, Until::Turn(turn), Manner { yes: args.yes, envelopes, newest: 0 }).await
     })
 }
@@ -50,7 +63,7 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: Option<&Path>) -> Result<(
                 ..ahp::CreateSessionParams::default()
             };
             client.request(create).await?;
-            Ok((AnyTalk::Ahp(talk::ahp::Conversation::join(&client, &uri).await?), arriving))
+            Ok((AnyTalk::Ahp(talk::ahp::Conversation::join(&client, &uri, None).await?), arriving))
         }
         Protocol::V1 if args.store.is_some() => {
             Err(anyhow!("version 1 knows no stores: leave out --protocol v1, or --store").into())
@@ -66,7 +79,7 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: Option<&Path>) -> Result<(
             let create = v1::CreateSessionParams {
                 session: uri.clone(),
                 provider: None,
-                model: None,
+                model: args.model.clone(),
                 working_directory: folder,
             };
             client.request(create).await?;
@@ -80,14 +93,55 @@ fn in_store(store: &str) -> serde_json::Map<String, serde_json::Value> {
     [(grove_host::STORE_SETTING.to_owned(), store.into())].into_iter().collect()
 }
 
-/// A prompt as it was given, or what stdin says.
-pub(super) fn prompt(given: &str) -> Result<String, Failure> {
-    if given != "-" {
-        return Ok(given.to_owned());
+/// The words of a prompt as one text, or the text on stdin. An empty prompt is refused.
+pub(super) fn prompt(words: &[String]) -> Result<String, Failure> {
+    let text = match words {
+        [only] if only == "-" => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text).context("cannot read the prompt from stdin")?;
+            text.trim_end_matches(['\n', '\r']).to_owned()
+        }
+        words => words.join(" "),
+    };
+    match text.trim().is_empty() {
+        true => Err(anyhow!("the prompt is empty: say what the agent should do").into()),
+        false => Ok(text),
     }
-    let mut text = String::new();
-    std::io::stdin().lock().read_to_string(&mut text).context("the prompt cannot be read from stdin")?;
-    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// The id of the model that is named by its id or name. An agent that lists none is given the name as it is.
+pub(super) fn chosen_model(wanted: &str, models: &[(String, String)]) -> Result<String, Failure> {
+    let is_it = |(id, name): &&(String, String)| id == wanted || name.eq_ignore_ascii_case(wanted);
+    match models.iter().find(is_it) {
+        Some((id, _)) => Ok(id.clone()),
+        None if models.is_empty() => Ok(wanted.to_owned()),
+        None => {
+            let ids: Vec<&str> = models.iter().map(|(id, _)| id.as_str()).collect();
+            Err(Failure::NotFound(format!("the agent has no model {wanted:?}: choose one of {}", ids.join(", "))))
+        }
+    }
+}
+
+/// The setting that makes an agent work in this mode.
+fn chosen_mode(wanted: &str, talk: &AnyTalk) -> Result<serde_json::Map<String, serde_json::Value>, Failure> {
+    let Settings { has_any, mode } = talk.settings();
+    if !has_any {
+        return Err(Failure::NotFound("the agent has no modes: leave out --mode".to_owned()));
+    }
+    // An agent that has not run yet says its modes later: it keeps a value that it knows, and ignores others.
+    let (name, value) = match mode {
+        None => ("mode".to_owned(), wanted.to_owned()),
+        Some(ModeSetting { name, choices }) => {
+            let is_it = |(id, label): &&(String, String)| id == wanted || label.eq_ignore_ascii_case(wanted);
+            let Some((id, _)) = choices.iter().find(is_it) else {
+                let ids: Vec<&str> = choices.iter().map(|(id, _)| id.as_str()).collect();
+                let ids = ids.join(", ");
+                return Err(Failure::NotFound(format!("the agent has no mode {wanted:?}: choose one of {ids}")));
+            };
+            (name, id.clone())
+        }
+    };
+    Ok([(name, value.into())].into_iter().collect())
 }
 
 /// A folder at another host. Which there are is not for this machine to say, and the current one is none of them.
@@ -122,6 +176,8 @@ fn new_session(wanted: Option<&str>, agents: &[String]) -> Result<String, Failur
 
 /// Waits until a session can be used.
 pub(super) async fn ready(talk: &mut impl Talk) -> Result<(), Failure> {
+    let mut screen = Screen::new();
+    let mut ticks = tokio::time::interval(TICK);
     loop {
         match talk.beginning() {
             Beginning::Ready => return Ok(()),
@@ -133,7 +189,10 @@ pub(super) async fn ready(talk: &mut impl Talk) -> Result<(), Failure> {
                 )
                 .into());
             }
-            Beginning::Creating => talk.changed().await.map_err(|why| closed(why, talk.uri()))?,
+            Beginning::Creating => tokio::select! {
+                changed = talk.changed() => changed.map_err(|why| closed(why, talk.uri()))?,
+                _ = ticks.tick() => screen.spin("starting the agent")?,
+            },
         }
     }
 }

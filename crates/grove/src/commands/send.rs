@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use super::run::{prompt, ready, start};
+use super::run::{chosen_model, prompt, ready, start};
 use super::{Failure, errand, say};
 use crate::cli::{CancelArgs, Common, SendArgs};
 use crate::connect::{Reach, id_of, new_id};
@@ -13,11 +13,12 @@ use crate::talk::any::AnyTalk;
 use crate::talk::{Deed, Talk};
 
 pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
-    let text = prompt(&args.text)?;
+    let text = prompt(&args.prompt)?;
     let reach = Reach::new(common, &args.connect)?;
     errand()?.block_on(async {
         let output = Output::json(args.json);
-        let (mut talk, envelopes) = AnyTalk::join(&reach, args.connect.protocol, &args.session, output).await?;
+        let (mut talk, envelopes) =
+            AnyTalk::join(&reach, args.connect.protocol, &args.session, args.chat.as_deref(), output).await?;
         if let Some(at) = talk.moved_to() {
             let (host, id) = (Destination::of(reach.data_dir(), &at)?, harmless(id_of(&at.session)));
             return Err(match &host {
@@ -40,7 +41,11 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
                 )
                 .into());
             }
-            start(&mut talk, Deed::Start { turn: turn.clone(), text }).await?;
+            let model = match &args.model {
+                Some(wanted) => Some(chosen_model(wanted, &talk.models().await?)?),
+                None => None,
+            };
+            start(&mut talk, Deed::Start { turn: turn.clone(), text, model }).await?;
         }
         if args.wait {
             return follow(&mut talk, Until::Turn(turn), Manner { yes: args.yes, envelopes, newest: 0 }).await;
@@ -56,7 +61,8 @@ pub(crate) fn run(common: &Common, args: &SendArgs) -> Result<(), Failure> {
 pub(crate) fn cancel(common: &Common, args: &CancelArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
     errand()?.block_on(async {
-        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, Output::Shown).await?;
+        let (mut talk, _) =
+            AnyTalk::join(&reach, args.connect.protocol, &args.session, args.chat.as_deref(), Output::Shown).await?;
         let active = talk.look(|view| view.active.as_ref().map(|turn| turn.id.to_owned()));
         let short = id_of(talk.uri()).to_owned();
         let nothing = || Failure::NotFound(format!("no turn is running in {short}: there is nothing to cancel"));

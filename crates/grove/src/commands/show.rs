@@ -6,24 +6,41 @@ use grove_history::export::{Json, SessionOutline, TurnOutline, TurnWriter};
 use grove_history::{ContextBlock, Workspace};
 use serde_json::json;
 
-use super::meant;
+use super::meant::{self, Meant};
 use super::{Failure, errand, say};
 use crate::cli::{Common, ShowArgs};
 use crate::connect::Reach;
 use crate::exchange::opened::Opened;
+use crate::exchange::running::{is_running, running_turn};
 use crate::show::transcript::{self, Length};
+use crate::talk::Talk;
 
 pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
     let opened = errand()?.block_on(async {
-        let meant = meant::find(&reach, &args.session, args.connect.protocol).await?;
-        meant::open(&meant).await
+        let meant = meant::find(&reach, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
+        if !args.json {
+            meant::name_other_chats(&meant).await?;
+        }
+        let opened = meant::open(&meant).await?;
+        let Meant::OfHost(tree) = &meant else { return Ok(opened) };
+        // The log has a turn when it is over. The look at the log came first, so the turn may be in it by now.
+        let talk = tree.talk().await?;
+        let running = talk.look(|view| view.active.as_ref().map(running_turn));
+        Ok::<_, Failure>(match running {
+            Some(turn) => opened.with_running(turn),
+            None => opened,
+        })
     })?;
     if let Some(wanted) = args.turn
         && wanted.get() > opened.session().turns
     {
         let turns = opened.session().turns;
         return Err(Failure::NotFound(format!("there is no turn {wanted}: the session has {turns}")));
+    }
+    if opened.session().turns == 0 && !args.json {
+        let id = &opened.session().source_id;
+        anstream::eprintln!("nothing was said yet: `grove send {id} PROMPT` starts a turn");
     }
     match (args.context, args.json) {
         (false, false) => show(&opened, args),
@@ -58,7 +75,11 @@ fn show(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
         }
     }
     each(opened, args, &mut |number, turn| {
-        for line in transcript::turn(&TurnOutline::of(&turn), &number.to_string(), length(args)) {
+        let mut outline = TurnOutline::of(&turn);
+        if is_running(&turn) {
+            outline.state = Some(format!("running: `grove attach {}` shows it live", opened.session().source_id));
+        }
+        for line in transcript::turn(&outline, &number.to_string(), length(args)) {
             writeln!(out, "{line}")?;
         }
         Ok(())

@@ -15,6 +15,7 @@ mod folder;
 mod foreign_log;
 pub(crate) mod log_lines;
 pub(crate) mod opened;
+pub(crate) mod running;
 pub(crate) mod stores;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,8 @@ pub(crate) struct Opened {
     source: &'static str,
     session: ForeignSession,
     content: Content,
+    /// The turn that runs at the moment, behind all others.
+    running: Option<ForeignTurn>,
 }
 
 #[derive(Debug)]
@@ -35,7 +37,8 @@ impl Opened {
     pub(crate) fn of_located(located: Located) -> Result<Self, HistoryError> {
         let located = located.at_hand()?;
         let reading = reader_of(located.source).read(&located, None, &mut |_| {})?;
-        Ok(Self { source: located.source.name(), session: reading.session, content: Content::Foreign(located) })
+        let content = Content::Foreign(located.clone());
+        Ok(Self { source: located.source.name(), session: reading.session, content, running: None })
     }
 
     /// A session that is a log; `session` is what is known of it beside that.
@@ -47,7 +50,14 @@ impl Opened {
         if session.created_at.is_none() {
             session.created_at = turns.first().map(|turn| turn.started_at);
         }
-        Self { source, session, content: Content::Log { log, turns } }
+        Self { source, session, content: Content::Log { log, turns }, running: None }
+    }
+
+    /// Adds the turn that runs at the moment.
+    pub(crate) fn with_running(mut self, turn: ForeignTurn) -> Self {
+        self.session.count(&turn);
+        self.running = Some(turn);
+        self
     }
 
     pub(crate) fn heading(&self) -> Heading<'_> {
@@ -77,7 +87,7 @@ impl Opened {
         take: &mut dyn FnMut(ForeignTurn) -> Result<(), E>,
     ) -> Result<(), E> {
         match &self.content {
-            Content::Log { turns, .. } => turns.iter().try_for_each(|turn| take(foreign_turn(turn))),
+            Content::Log { turns, .. } => turns.iter().try_for_each(|turn| take(foreign_turn(turn)))?,
             Content::Foreign(located) => {
                 let mut taken = Ok(());
                 reader_of(located.source).read(located, None, &mut |turn| {
@@ -85,15 +95,15 @@ impl Opened {
                         taken = take(turn);
                     }
                 })?;
-                taken
+                taken?;
             }
         }
+        self.running.clone().map_or(Ok(()), take)
     }
 
     /// An id that can be a file's name everywhere.
     pub(crate) fn file_name(&self) -> String {
-        let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let name: String = self.session.source_id.chars().take(100).map(fit).collect();
+        let name = fit_for_a_file(&self.session.source_id);
         if name.is_empty() { "session".to_owned() } else { name }
     }
 
@@ -103,6 +113,12 @@ impl Opened {
         let folder = session.workspace.folders.first().map(|folder| folder.shown().to_owned());
         header(&session.source_id, self.source, folder, session.created_at.unwrap_or_default())
     }
+}
+
+/// A name with only characters that file names may have everywhere.
+pub(crate) fn fit_for_a_file(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().take(100).map(fit).collect()
 }
 
 /// A session, as far as the header of a log says what it is.

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::time::Instant;
 
+use super::call::{self, Subject};
 use super::facts::{self, here};
 use super::screen::Screen;
 use super::style::{bold, cyan, dim, green, harmless, red, yellow};
@@ -36,6 +38,8 @@ pub(crate) struct ChatShow {
 struct TurnShow {
     id: String,
     parts: BTreeMap<Key, Shown>,
+    /// When tool calls were seen to run first.
+    running_since: BTreeMap<Key, Instant>,
 }
 
 /// What of a part has been written.
@@ -113,7 +117,8 @@ impl ChatShow {
             if !self.own.contains(turn.id) {
                 screen.line(format_args!("{} {}", cyan("›"), bold(harmless(turn.prompt).trim_end())))?;
             }
-            self.current = Some(TurnShow { id: turn.id.to_owned(), parts: BTreeMap::new() });
+            self.current =
+                Some(TurnShow { id: turn.id.to_owned(), parts: BTreeMap::new(), running_since: BTreeMap::new() });
         }
         let Some(current) = &mut self.current else { return Ok(()) };
         let newest = turn.parts.iter().rposition(|part| matches!(part.content, Content::Plan(_)));
@@ -124,9 +129,13 @@ impl ChatShow {
             }
             let shown = current.parts.get(&part.key).copied();
             if shown != Some(Shown::Over)
-                && let Some(shown) = write_part(part, shown, self.questions, screen)?
+                && let Some(now) =
+                    write_part(part, shown, current.running_since.get(&part.key), self.questions, screen)?
             {
-                current.parts.insert(part.key, shown);
+                if shown.is_none() && now == Shown::Begun {
+                    current.running_since.insert(part.key, Instant::now());
+                }
+                current.parts.insert(part.key, now);
             }
         }
         Ok(())
@@ -152,6 +161,7 @@ impl ChatShow {
 fn write_part(
     part: &Part<'_>,
     shown: Option<Shown>,
+    since: Option<&Instant>,
     questions: Questions,
     screen: &mut Screen,
 ) -> io::Result<Option<Shown>> {
@@ -168,7 +178,7 @@ fn write_part(
             screen.thought(text.get(upto..).unwrap_or_default())?;
             Some(Shown::Upto(text.len()))
         }
-        Content::Tool(tool) => write_tool(tool, shown, screen)?,
+        Content::Tool(tool) => write_tool(tool, shown, since, screen)?,
         Content::Question { asks, response } => {
             // One that is answered already is nobody's to ask.
             if shown.is_none() && (questions == Questions::Shown || response.is_some()) {
@@ -196,29 +206,42 @@ fn write_part(
     })
 }
 
-fn write_tool(tool: &Tool<'_>, shown: Option<Shown>, screen: &mut Screen) -> io::Result<Option<Shown>> {
-    let input = tool.input.map(|input| format!(" {}", dim(one_line(&harmless(input))))).unwrap_or_default();
+fn write_tool(
+    tool: &Tool<'_>,
+    shown: Option<Shown>,
+    since: Option<&Instant>,
+    screen: &mut Screen,
+) -> io::Result<Option<Shown>> {
+    let subject = Subject::of(tool.input).line();
+    // Many agents name the command or file in their own words, too.
+    let row = |words: &str| {
+        let words = one_line(&harmless(words));
+        match subject.is_empty() || words.contains(&subject) {
+            true => words,
+            false => format!("{words} {}", dim(&subject)),
+        }
+    };
     match &tool.state {
         ToolState::NotYet => return Ok(None),
         ToolState::Runs => {
             if shown.is_none() {
-                screen.line(format_args!("{} {}{input}", cyan("▸"), one_line(&harmless(tool.does))))?;
+                screen.line(format_args!("{} {}", cyan("▸"), row(tool.does)))?;
             }
             return Ok(Some(Shown::Begun));
         }
         ToolState::Done { success, did, output } => {
             let sign = if *success { format!("{}", green("✓")) } else { format!("{}", red("✗")) };
             let output = summary(&harmless(output));
-            // What it was given stands in the line before, where there is one.
-            let input = if shown.is_none() { input } else { String::new() };
-            screen.line(format_args!("{sign} {}{input}{output}", one_line(&harmless(did))))?;
+            let ran = since.map(Instant::elapsed);
+            let ran = ran.map(|ran| format!(" {}", dim(format!("({})", call::duration(ran))))).unwrap_or_default();
+            screen.line(format_args!("{sign} {}{ran}{output}", row(did)))?;
             for line in facts::edits(tool.edits.iter().copied(), here().as_deref()) {
                 screen.line(line)?;
             }
         }
         ToolState::Cancelled { why } => {
-            let (does, why) = (one_line(&harmless(tool.does)), one_line(&harmless(why)));
-            screen.line(format_args!("{} {does}{input}: {why}", yellow("–")))?;
+            // It did not run, so its words of what it does would be wrong.
+            screen.line(format_args!("{} {}: {}", yellow("–"), row(tool.name), one_line(&harmless(why))))?;
         }
     }
     Ok(Some(Shown::Over))
@@ -290,9 +313,27 @@ mod tests {
         let diff = Some(FileEditDiffStats { added: Some(3), removed: Some(1) });
         let edit = FileEdit { before: after.clone(), after, diff };
         let state = ToolState::Done { success: true, did: "Edited", output: "".into() };
-        let contents = vec![Content::Tool(Tool { does: "Edit", input: None, edits: vec![&edit], state })];
+        let contents = vec![Content::Tool(Tool { name: "Edit", does: "Edit", input: None, edits: vec![&edit], state })];
         let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
         assert_eq!(written, ["› go", "✓ Edited", "  /nowhere/a.rs +3 -1"]);
+    }
+
+    #[test]
+    fn a_call_says_what_it_ran_and_how_long_and_one_that_was_denied_did_not_run() {
+        let input = Some(r#"{"command":"make test","timeout":5}"#);
+        let of = |state| Content::Tool(Tool { name: "bash", does: "Running bash", input, edits: vec![], state });
+        let done = of(ToolState::Done { success: true, did: "Ran bash", output: "ok".into() });
+        let views = [
+            view(Vec::new(), Some(turn(vec![of(ToolState::Runs)], None))),
+            view(Vec::new(), Some(turn(vec![done], None))),
+        ];
+        let written = asides(&mut ChatShow::new(Questions::Shown), &views);
+        assert_eq!(written[..2], ["› go", "▸ Running bash make test"]);
+        let (before, after) = written[2].split_once(" ms)").unwrap();
+        assert!(before.starts_with("✓ Ran bash make test (") && after == ": ok", "{written:?}");
+        let denied = of(ToolState::Cancelled { why: "denied".into() });
+        let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(vec![denied], None)))]);
+        assert_eq!(written, ["› go", "– bash make test: denied"]);
     }
 
     #[test]

@@ -41,21 +41,39 @@ pub(crate) fn edits<'a>(edits: impl ExactSizeIterator<Item = &'a FileEdit>, here
     lines
 }
 
-fn edit(edit: &FileEdit, here: Option<&Path>) -> String {
-    let (uri, what) = match (&edit.before, &edit.after) {
-        (None, Some(after)) => (after.uri.as_str(), " (new)"),
-        (Some(before), None) => (before.uri.as_str(), " (removed)"),
-        (Some(_), Some(after)) => (after.uri.as_str(), ""),
-        (None, None) => ("a file", ""),
+/// The name of an edited file, and what is done to it.
+pub(crate) fn edited(edit: &FileEdit, here: Option<&Path>) -> (String, &'static str) {
+    let (uri, verb) = match (&edit.before, &edit.after) {
+        (None, Some(after)) => (after.uri.as_str(), "Create"),
+        (Some(before), None) => (before.uri.as_str(), "Delete"),
+        (Some(_), Some(after)) => (after.uri.as_str(), "Edit"),
+        (None, None) => ("a file", "Edit"),
     };
     let path = grove_work::local_path(uri).ok();
     let path = path.as_deref().map(|path| here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path));
     let name = path.map_or_else(|| uri.to_owned(), |path| path.display().to_string());
+    (harmless(&name).replace('\n', " "), verb)
+}
+
+/// The counts of added and removed lines.
+pub(crate) fn counts(edit: &FileEdit) -> String {
+    edit.diff.as_ref().map_or_else(String::new, |FileEditDiffStats { added, removed }| {
+        format!(" +{} -{}", added.unwrap_or_default(), removed.unwrap_or_default())
+    })
+}
+
+fn edit(edit: &FileEdit, here: Option<&Path>) -> String {
+    let (name, verb) = edited(edit, here);
+    let what = match verb {
+        "Create" => " (new)",
+        "Delete" => " (removed)",
+        _ => "",
+    };
     let counts = edit.diff.as_ref().map(|FileEditDiffStats { added, removed }| {
         let (added, removed) = (added.unwrap_or_default(), removed.unwrap_or_default());
         format!(" {} {}", green(format!("+{added}")), red(format!("-{removed}")))
     });
-    format!("  {}{}{what}", harmless(&name).replace('\n', " "), counts.unwrap_or_default())
+    format!("  {name}{}{what}", counts.unwrap_or_default())
 }
 
 /// What a turn took, where anything is known of it.

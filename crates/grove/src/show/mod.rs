@@ -1,7 +1,10 @@
 //! How things look in a terminal. No full-screen interface: lines and colours, and colours only on a terminal.
 
+pub(crate) mod call;
 pub(crate) mod chat;
+pub(crate) mod diff;
 pub(crate) mod facts;
+pub(crate) mod input_area;
 pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod table;

@@ -6,7 +6,9 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 
-use super::style::{dim, harmless};
+use super::input_area::{ERASE, InputText, PROMPT, draw};
+use super::style::{bold, cyan, dim, harmless};
+use super::table::terminal_width;
 use crate::talk::one_line;
 
 /// The two streams, which are one to the eye: what stands in the last line is known whichever wrote it.
@@ -17,7 +19,25 @@ pub(crate) struct Screen {
     last: Last,
     /// A line that goes away before anything else is written.
     passing: Option<String>,
+    /// What keeps the agent busy, and the spinner where nothing else is known.
+    activity: Option<String>,
+    spinner: Option<String>,
+    /// How often the spinner has moved.
+    spun: usize,
+    /// The input line below the conversation, where there is one.
+    input: Option<InputLine>,
 }
+
+/// An input line.
+#[derive(Debug, Default)]
+struct InputLine {
+    mark: String,
+    text: InputText,
+    is_drawn: bool,
+}
+
+/// The pictures of the spinner.
+const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// Which of the two a person looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +74,92 @@ impl Screen {
     }
 
     fn on(answers: Box<dyn Write>, asides: Box<dyn Write>, terminal: Terminal) -> Self {
-        Self { answers, asides, terminal, last: Last::Nobody, passing: None }
+        Self {
+            answers,
+            asides,
+            terminal,
+            last: Last::Nobody,
+            passing: None,
+            activity: None,
+            spinner: None,
+            spun: 0,
+            input: None,
+        }
+    }
+
+    /// Whether both streams go to a terminal on which rows can be erased.
+    pub(crate) fn can_have_an_input_line(&self) -> bool {
+        self.terminal.answers && self.terminal.asides && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    }
+
+    /// Keeps an input line below the conversation from now on.
+    pub(crate) fn open_input(&mut self) {
+        self.input = Some(InputLine { mark: PROMPT.to_owned(), ..InputLine::default() });
+    }
+
+    /// Takes the input line away for good.
+    pub(crate) fn close_input(&mut self) -> io::Result<()> {
+        self.lift()?;
+        self.input = None;
+        self.passing = None;
+        Ok(())
+    }
+
+    /// Draws the input line with this text. Whatever is written later takes it away until this is called again.
+    pub(crate) fn settle(&mut self, text: InputText) -> io::Result<()> {
+        let is_at_line_start = self.last == Last::Nobody;
+        let Some(input) = &mut self.input else { return Ok(()) };
+        if input.is_drawn && input.text == text {
+            return Ok(());
+        }
+        let erase = if input.is_drawn { ERASE } else { "" };
+        input.text = text;
+        input.is_drawn = true;
+        let area = draw(self.passing.as_deref(), &input.mark, &input.text, terminal_width(), is_at_line_start);
+        self.aside(format_args!("{erase}{area}"))
+    }
+
+    /// Has the input line drawn again, since the terminal has another size.
+    pub(crate) fn resized(&mut self) -> io::Result<()> {
+        self.lift()
+    }
+
+    /// Writes what was entered on the input line, where everybody sees it.
+    pub(crate) fn entered_text(&mut self, text: &str) -> io::Result<()> {
+        let Some(input) = &self.input else {
+            self.entered();
+            return Ok(());
+        };
+        let (mark, text) = (input.mark.clone(), harmless(text.trim_end()));
+        let mut lines = text.lines();
+        let first = lines.next().unwrap_or_default();
+        self.line(format_args!("{} {}", cyan(mark), bold(first)))?;
+        for line in lines {
+            self.line(format_args!("  {}", bold(line)))?;
+        }
+        self.mark(PROMPT)
+    }
+
+    /// The mark before the input line: the prompt's, or how a question is answered.
+    pub(crate) fn mark(&mut self, mark: &str) -> io::Result<()> {
+        if self.input.as_ref().is_some_and(|input| input.mark != mark) {
+            self.lift()?;
+            if let Some(input) = &mut self.input {
+                mark.clone_into(&mut input.mark);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the input line away, to write where the conversation ended.
+    fn lift(&mut self) -> io::Result<()> {
+        match &mut self.input {
+            Some(input) if input.is_drawn => {
+                input.is_drawn = false;
+                self.aside(ERASE)
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// More of an answer.
@@ -63,6 +168,7 @@ impl Screen {
         if text.is_empty() {
             return Ok(());
         }
+        self.stop_spinning();
         self.wipe()?;
         if matches!(self.last, Last::Aside | Last::Question) {
             self.end_line()?;
@@ -79,6 +185,7 @@ impl Screen {
         if text.is_empty() {
             return Ok(());
         }
+        self.stop_spinning();
         self.wipe()?;
         if self.last == Last::Answer {
             self.end_line()?;
@@ -97,6 +204,9 @@ impl Screen {
     /// A question, which the person answers behind it.
     pub(crate) fn prompt(&mut self, question: impl Display) -> io::Result<()> {
         self.end_line()?;
+        if self.input.is_some() {
+            return self.mark(&question.to_string());
+        }
         self.aside(format_args!("{question} "))?;
         self.last = Last::Question;
         Ok(())
@@ -104,8 +214,26 @@ impl Screen {
 
     /// What goes on at the moment, for those who look at a terminal: it stands there until anything else is written.
     pub(crate) fn passing(&mut self, what: Option<&str>) -> io::Result<()> {
-        let what = what.map(|what| one_line(&harmless(what))).filter(|what| !what.is_empty());
+        self.activity = what.map(|what| one_line(&harmless(what))).filter(|what| !what.is_empty());
+        self.pass()
+    }
+
+    /// Something is written: the spinner has nothing to wait for.
+    fn stop_spinning(&mut self) {
+        self.spinner = None;
+        if self.input.is_some() {
+            self.passing.clone_from(&self.activity);
+        }
+    }
+
+    fn pass(&mut self) -> io::Result<()> {
+        let what = self.activity.clone().or_else(|| self.spinner.clone());
         if !self.terminal.asides || self.passing == what {
+            return Ok(());
+        }
+        if self.input.is_some() {
+            self.lift()?;
+            self.passing = what;
             return Ok(());
         }
         self.wipe()?;
@@ -115,7 +243,7 @@ impl Screen {
             Last::Question => return Ok(()),
             // An answer that goes elsewhere leaves this line free, and is not to be cut in two.
             Last::Answer if !self.terminal.answers => {}
-            Last::Nobody | Last::Answer | Last::Aside => self.end_line()?,
+            Last::Nobody | Last::Answer | Last::Aside => self.break_line()?,
         }
         // A line that is longer than the terminal is wide could not be taken back: it is cut off instead.
         self.aside(format_args!("\x1b[?7l{}\x1b[?7h", dim(&what)))?;
@@ -123,14 +251,31 @@ impl Screen {
         Ok(())
     }
 
+    /// Moves the spinner, with what is waited for behind it. Only a terminal shows it.
+    pub(crate) fn spin(&mut self, what: &str) -> io::Result<()> {
+        self.spun = self.spun.wrapping_add(1);
+        let picture = SPINNER.get(self.spun % SPINNER.len()).copied().unwrap_or_default();
+        self.spinner = Some(format!("{picture} {what}"));
+        self.pass()
+    }
+
     /// The person pressed enter: on a terminal, that ends the line.
     pub(crate) fn entered(&mut self) {
+        // On an input line the conversation above stays as it is.
+        if self.input.is_some() {
+            return;
+        }
         self.last = Last::Nobody;
         self.passing = None;
     }
 
     /// Ends the line that somebody left open.
     pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        self.stop_spinning();
+        self.break_line()
+    }
+
+    fn break_line(&mut self) -> io::Result<()> {
         self.wipe()?;
         match std::mem::replace(&mut self.last, Last::Nobody) {
             Last::Nobody => Ok(()),
@@ -143,6 +288,9 @@ impl Screen {
     }
 
     fn wipe(&mut self) -> io::Result<()> {
+        if self.input.is_some() {
+            return self.lift();
+        }
         match self.passing.take() {
             Some(_) => self.aside("\r\x1b[K"),
             None => Ok(()),
@@ -196,6 +344,49 @@ pub(super) mod tests {
     }
 
     const WIPED: &str = "\r\x1b[K";
+
+    #[test]
+    fn the_spinner_stays_until_something_is_written() {
+        let (mut screen, out, err) = screen(true, true);
+        screen.spin("waiting").unwrap();
+        assert!(err.take().contains("waiting"));
+        screen.passing(None).unwrap();
+        assert_eq!(err.take(), "", "no activity is known, and the spinner stays");
+        screen.answer("here").unwrap();
+        assert_eq!((err.take().as_str(), out.take().as_str()), (WIPED, "here"));
+        screen.passing(None).unwrap();
+        assert_eq!(err.take(), "", "it is gone");
+        screen.spin("waiting").unwrap();
+        screen.passing(Some("busy")).unwrap();
+        assert!(err.take().ends_with("busy\x1b[0m\x1b[?7h"), "what is known comes first");
+    }
+
+    #[test]
+    fn the_input_line_stays_below_whatever_is_written() {
+        let (mut screen, out, err) = screen(true, true);
+        screen.open_input();
+        let typed = |text: &str| InputText { text: text.to_owned(), cursor: text.len() };
+        screen.settle(typed("")).unwrap();
+        err.take();
+        screen.answer("half a").unwrap();
+        assert_eq!((err.take().as_str(), out.take().as_str()), (ERASE, "half a"), "it is erased before");
+        screen.settle(typed("my te")).unwrap();
+        assert!(err.take().contains("my te"));
+        screen.settle(typed("my te")).unwrap();
+        assert_eq!(err.take(), "", "what stands there is not drawn again");
+        screen.answer(" line").unwrap();
+        assert_eq!((err.take().as_str(), out.take().as_str()), (ERASE, " line"), "the line goes on where it was");
+        screen.prompt("[y/n]").unwrap();
+        screen.settle(typed("y")).unwrap();
+        assert!(anstream::adapter::strip_str(&err.take()).to_string().contains("[y/n] y"));
+        screen.entered_text("y").unwrap();
+        assert!(anstream::adapter::strip_str(&err.take()).to_string().contains("[y/n] y\n"), "it stays to be read");
+        screen.passing(Some("busy")).unwrap();
+        screen.settle(typed("")).unwrap();
+        assert!(anstream::adapter::strip_str(&err.take()).to_string().contains("busy"));
+        screen.close_input().unwrap();
+        assert_eq!(err.take(), ERASE);
+    }
 
     #[test]
     fn a_passing_line_goes_before_anything_else_is_written() {

@@ -1,26 +1,88 @@
 //! Tables, and the words in them.
 
+use std::io::{self, IsTerminal};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The columns between two cells.
+const GAP: usize = 2;
+/// No column is made narrower than this to fit a terminal.
+const NARROWEST: usize = 6;
+
+/// The width of the terminal on stdout, in columns. Output to a file or a pipe is not cut.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    Some(size.ws_col.into()).filter(|columns| *columns > 0)
+}
 
 /// Rows of cells, each column as wide as its widest cell. The first row is the head.
 pub(crate) fn lines(rows: &[Vec<String>]) -> Vec<String> {
+    lines_within(rows, None, &[])
+}
+
+/// The same, at most `width` columns wide: the columns in `flexible` become narrower, the first one first.
+pub(crate) fn lines_within(rows: &[Vec<String>], width: Option<usize>, flexible: &[usize]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
+    let mut widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
+    let whole = widths.iter().sum::<usize>() + GAP * columns.saturating_sub(1);
+    let mut excess = width.map_or(0, |width| whole.saturating_sub(width));
+    for column in flexible {
+        let Some(width) = widths.get_mut(*column) else { continue };
+        let less = excess.min(width.saturating_sub(NARROWEST));
+        *width -= less;
+        excess -= less;
+    }
     let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| padded(&fitted(cell, *width), *width)).collect();
         cells.join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
 }
 
-/// A text that is cut where it is longer.
+/// How many columns a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// A cell with blanks behind it. Wide characters take two columns, combining ones none.
+pub(crate) fn padded(cell: &str, width: usize) -> String {
+    format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
+}
+
+/// A cell of so many columns at most, with the sign that something was cut off.
+fn fitted(cell: &str, width: usize) -> String {
+    if cell.width() <= width {
+        return cell.to_owned();
+    }
+    format!("{}…", head(cell, width.saturating_sub(1)).trim_end())
+}
+
+/// The beginning of a text that takes so many columns at most.
+fn head(text: &str, columns: usize) -> &str {
+    let mut left = columns;
+    let fits = |c: char| match left.checked_sub(c.width().unwrap_or(0)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    let mut fits = fits;
+    let end = text.char_indices().find(|(_, c)| !fits(*c)).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text)
+}
+
+/// A text in one line that is cut after so many columns.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let text = super::style::harmless(text).replace(['\n', '\t'], " ");
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default().trim_end()),
-        None => text,
+    if text.width() <= most {
+        return text;
     }
+    format!("{}…", head(&text, most).trim_end())
 }
 
 /// How long ago a time was, in milliseconds since 1970.
@@ -65,6 +127,34 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let table = lines(&[row(&["ID", "TITLE", "AGE"]), row(&["a", "ä long one", "1 s"]), row(&["abc", "", "2 h"])]);
         assert_eq!(table, ["ID   TITLE       AGE", "a    ä long one  1 s", "abc              2 h"]);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns_and_combining_ones_none() {
+        let table = lines(&[
+            row(&["TITLE", "AGE"]),
+            row(&["漢字かな", "1 s"]),
+            row(&["e\u{301}te\u{301}", "2 s"]),
+            row(&["🙂 ok", "3 s"]),
+        ]);
+        assert_eq!(table, ["TITLE     AGE", "漢字かな  1 s", "e\u{301}te\u{301}       2 s", "🙂 ok     3 s"]);
+        assert_eq!(cut("漢字かな", 5), "漢字…", "half a character is not shown");
+        assert_eq!(cut("漢字", 4), "漢字");
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal_at_most() {
+        let rows = [
+            row(&["ID", "TITLE", "AGENT"]),
+            row(&["12345678", "a title that is far too long", "an-agent-with-a-name"]),
+        ];
+        let within = |width: usize| lines_within(&rows, Some(width), &[1, 2]);
+        assert_eq!(within(100)[1], "12345678  a title that is far too long  an-agent-with-a-name");
+        assert_eq!(within(50)[1], "12345678  a title that is f…  an-agent-with-a-name");
+        for width in 28..100 {
+            assert!(within(width).iter().all(|line| line.width() <= width), "{width}: {:?}", within(width));
+        }
+        assert_eq!(within(3)[1], "12345678  a tit…  an-ag…", "columns stay readable in a tiny terminal");
     }
 
     #[test]

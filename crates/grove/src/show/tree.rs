@@ -1,21 +1,12 @@
 //! How a tree looks.
 
-use std::io::{self, IsTerminal};
-
 use grove_wire::x_grove::TreeRow;
 
 use super::style::{dim, green};
-use super::table::{cut, short};
+use super::table::{cut, padded, short};
 
 /// How far to the right a branch may go; those behind more forks stand there, too.
 const MOST_INDENT: u32 = 12;
-
-/// How wide the terminal is on which lines are shown. What goes elsewhere is not cut.
-pub(crate) fn width() -> Option<usize> {
-    let stdout = io::stdout();
-    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
-    Some(size.ws_col.into()).filter(|columns| *columns > 0)
-}
 
 /// A line for each row, no longer than this.
 pub(crate) fn lines(rows: &[TreeRow], width: Option<usize>) -> Vec<String> {
@@ -24,7 +15,7 @@ pub(crate) fn lines(rows: &[TreeRow], width: Option<usize>) -> Vec<String> {
     // The sign that something was cut off takes a column, too.
     let most = width.map_or(usize::MAX, |width| width.saturating_sub(1));
     let line = |(row, id): (&TreeRow, &String)| {
-        let line = cut(&text(row, &format!("{id:widest$}")), most);
+        let line = cut(&text(row, &padded(id, widest)), most);
         match (row.leaf, row.active) {
             (true, _) => green(line).to_string(),
             (false, true) => line,

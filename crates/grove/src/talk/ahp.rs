@@ -7,8 +7,9 @@ use anyhow::{Context, Result};
 use grove_client::{Ahp, Client, Closed, Dispatched, Status, Subscription};
 use grove_wire::ahp::{
     Action, ChatAction, ChatInputCompleted, ChatInputResponseKind, ChatPendingMessageSet, ChatToolCallConfirmed,
-    ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, FileEdit, Message, PendingMessageKind,
-    ResponsePart, SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallCancellationReason,
+    ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, ContentEncoding, FileEdit, Message,
+    ModelSelection, PendingMessageKind, ResourceReadParams, ResponsePart, SessionAction, SessionConfigChanged,
+    SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallCancellationReason,
     ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput, ToolResultContent,
     TurnState, UsageInfo, time,
 };
@@ -19,7 +20,8 @@ use tokio::sync::watch;
 use crate::connect::whereabouts;
 
 use super::{
-    About, Beginning, By, Content, Deed, End, Part, Permission, Plan, Talk, Tool, ToolState, Turn, Usage, View, Waiting,
+    About, Beginning, By, Content, Deed, End, ModeSetting, OtherChat, Part, Permission, Plan, Settings, Talk, Tool,
+    ToolState, Turn, Usage, View, Waiting,
 };
 
 #[derive(Debug)]
@@ -31,13 +33,36 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// Subscribes to a session and its main chat.
-    pub(crate) async fn join(client: &Client<Ahp>, session: &str) -> Result<Self> {
+    /// Subscribes to a session, and to one of its chats or its main one.
+    pub(crate) async fn join(client: &Client<Ahp>, session: &str, chat: Option<String>) -> Result<Self> {
         let session = client.subscribe(session).await?;
-        let chat = session.read(|state| state.session().and_then(main_chat));
+        let chat = chat.or_else(|| session.read(|state| state.session().and_then(main_chat)));
         let chat = chat.context("the session has no chat")?;
         let chat = client.subscribe(&chat).await?;
         Ok(Self { session, chat, others: Vec::new() })
+    }
+
+    /// The other chats of the session.
+    pub(crate) fn other_chats(&self) -> Vec<OtherChat> {
+        let shown = self.chat.resource();
+        self.session.read(|state| state.session().map(|session| other_chats(session, shown)).unwrap_or_default())
+    }
+
+    /// The id and name of each model that the session's agent offers.
+    pub(crate) async fn models(&self) -> Result<Vec<(String, String)>> {
+        let provider = self.session.read(|state| state.session().map(|session| session.provider.clone()));
+        let root = self.session.client().subscribe(grove_wire::ahp::ROOT).await?;
+        Ok(root.read(|state| {
+            let agents = state.root().map(|root| root.agents.as_slice()).unwrap_or_default();
+            let agent = agents.iter().find(|agent| Some(&agent.provider) == provider.as_ref());
+            let models = agent.into_iter().flat_map(|agent| &agent.models);
+            models.map(|model| (model.id.clone(), model.name.clone())).collect()
+        }))
+    }
+
+    /// The settings of the session, as far as its agent has named them.
+    pub(crate) fn settings(&self) -> Settings {
+        self.session.read_confirmed(|state, _| state.session().map(settings).unwrap_or_default())
     }
 
     /// Where the session went, if it is another host's now.
@@ -74,8 +99,53 @@ impl Conversation {
     }
 }
 
-fn main_chat(session: &SessionState) -> Option<String> {
+pub(crate) fn main_chat(session: &SessionState) -> Option<String> {
     session.default_chat.clone().or_else(|| session.chats.first().map(|chat| chat.resource.clone()))
+}
+
+/// The chats of a session but one.
+pub(crate) fn other_chats(session: &SessionState, but: &str) -> Vec<OtherChat> {
+    let main = main_chat(session);
+    let others = session.chats.iter().filter(|chat| chat.resource != but);
+    let other = |chat: &grove_wire::ahp::ChatSummary| {
+        let is_main = main.as_ref() == Some(&chat.resource);
+        let name = if is_main { MAIN_CHAT.to_owned() } else { chat_name(&chat.resource) };
+        OtherChat { name, title: chat.title.clone() }
+    };
+    others.map(other).collect()
+}
+
+/// The name of a session's main chat.
+pub(crate) const MAIN_CHAT: &str = "main";
+
+/// The name of a chat within its session: `ID` of `ahp-chat:/ID` and of `ahp-chat://ID/SESSION`.
+pub(crate) fn chat_name(uri: &str) -> String {
+    let (_, rest) = uri.split_once(":/").unwrap_or(("", uri));
+    match rest.strip_prefix('/') {
+        Some(rest) => rest.split('/').next().unwrap_or(rest).to_owned(),
+        None => rest.rsplit('/').next().unwrap_or(rest).to_owned(),
+    }
+}
+
+fn settings(session: &SessionState) -> Settings {
+    // An agent names its settings when it runs, which may be later than the snapshot.
+    let named = session.meta.as_ref().and_then(|meta| meta.get("settings")).cloned();
+    let schema = session.config.as_ref().and_then(|config| serde_json::to_value(&config.schema).ok());
+    let properties = named.or(schema).and_then(|schema| schema.get("properties")?.as_object().cloned());
+    let is_mode = |(name, property): &(String, Value)| {
+        name == "mode" || property["title"].as_str().is_some_and(|title| title.eq_ignore_ascii_case("mode"))
+    };
+    let mode = properties.into_iter().flatten().find(is_mode).map(|(name, property)| {
+        let texts = |key: &str| {
+            let texts = property[key].as_array().into_iter().flatten();
+            texts.map(|text| text.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        let (ids, labels) = (texts("enum"), texts("enumLabels"));
+        let label = |at: usize, id: &String| labels.get(at).unwrap_or(id).clone();
+        let choices = ids.iter().enumerate().map(|(at, id)| (id.clone(), label(at, id))).collect();
+        ModeSetting { name, choices }
+    });
+    Settings { has_any: session.config.is_some(), mode }
 }
 
 /// What a person should know of a session before going on.
@@ -180,12 +250,16 @@ impl Talk for Conversation {
 
     async fn act(&mut self, deed: Deed) -> Result<Dispatched> {
         let (chat, action) = match deed {
-            Deed::Start { turn, text } => (
+            Deed::Configure { values } => {
+                let change = SessionConfigChanged { config: values, replace: None };
+                return Ok(self.session.dispatch(Action::Session(SessionAction::ConfigChanged(change)))?);
+            }
+            Deed::Start { turn, text, model } => (
                 None,
                 ChatAction::TurnStarted(ChatTurnStarted {
                     turn_id: turn,
                     started_at: time::text(now()),
-                    message: message(text),
+                    message: Message { model: model.map(|id| ModelSelection { id, config: None }), ..message(text) },
                     queued_message_id: None,
                     meta: None,
                 }),
@@ -227,6 +301,17 @@ impl Talk for Conversation {
             },
         };
         Ok(chat.dispatch(Action::Chat(action))?)
+    }
+
+    async fn content(&self, uri: &str) -> Option<String> {
+        let read = ResourceReadParams {
+            channel: grove_wire::ahp::ROOT.to_owned(),
+            meta: None,
+            uri: uri.to_owned(),
+            encoding: None,
+        };
+        let read = self.session.client().request(read).await.ok()?;
+        (read.encoding == ContentEncoding::Utf8).then_some(read.data)
     }
 
     fn finished(&self, turn: &str) -> Option<Value> {
@@ -297,14 +382,15 @@ fn input(parameters: &ToolCallParameters) -> Option<&str> {
 
 fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
     let mut edits = Vec::new();
-    let (parameters, state) = match call {
+    let (base, parameters, state) = match call {
         ToolCallState::Streaming(call) => {
-            return Some(Tool { does: &call.base.display_name, input: None, edits, state: ToolState::NotYet });
+            let name = call.base.display_name.as_str();
+            return Some(Tool { name, does: name, input: None, edits, state: ToolState::NotYet });
         }
-        ToolCallState::PendingConfirmation(call) => (&call.parameters, ToolState::NotYet),
-        ToolCallState::Running(call) => (&call.parameters, ToolState::Runs),
-        ToolCallState::AuthRequired(call) => (&call.parameters, ToolState::Runs),
-        ToolCallState::PendingResultConfirmation(call) => (&call.parameters, ToolState::Runs),
+        ToolCallState::PendingConfirmation(call) => (&call.base, &call.parameters, ToolState::NotYet),
+        ToolCallState::Running(call) => (&call.base, &call.parameters, ToolState::Runs),
+        ToolCallState::AuthRequired(call) => (&call.base, &call.parameters, ToolState::Runs),
+        ToolCallState::PendingResultConfirmation(call) => (&call.base, &call.parameters, ToolState::Runs),
         ToolCallState::Completed(call) => {
             edits = self::edits(call.result.content.as_deref().unwrap_or_default());
             let state = ToolState::Done {
@@ -312,7 +398,7 @@ fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
                 did: call.result.past_tense_message.text(),
                 output: output(call.result.content.as_deref().unwrap_or_default()),
             };
-            (&call.parameters, state)
+            (&call.base, &call.parameters, state)
         }
         ToolCallState::Cancelled(call) => {
             let why = match (&call.reason_message, call.reason) {
@@ -321,11 +407,12 @@ fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
                 (None, ToolCallCancellationReason::Skipped) => "skipped",
                 (None, ToolCallCancellationReason::ResultDenied) => "its result was denied",
             };
-            (&call.parameters, ToolState::Cancelled { why: why.into() })
+            (&call.base, &call.parameters, ToolState::Cancelled { why: why.into() })
         }
         ToolCallState::Unknown(_) => return None,
     };
-    Some(Tool { does: parameters.invocation_message.text(), input: input(parameters), edits, state })
+    let name = base.display_name.as_str();
+    Some(Tool { name, does: parameters.invocation_message.text(), input: input(parameters), edits, state })
 }
 
 fn edits(content: &[ToolResultContent]) -> Vec<&FileEdit> {
@@ -368,11 +455,16 @@ fn waiting(needed: &SessionInputRequest) -> Option<Waiting> {
                 ToolCallConfirmation::Unknown(_) => return None,
             };
             let title = title.unwrap_or_else(|| parameters.invocation_message.text().to_owned());
+            let meta = |key: &str| base.meta.as_ref().and_then(|meta| meta.get(key)?.as_str());
+            let is_command = meta("toolKind") == Some("terminal") || meta("language") == Some("shellscript");
             Waiting::Permission(Permission {
                 chat: needed.chat.clone(),
                 turn: needed.turn_id.clone(),
                 request: base.tool_call_id.clone(),
-                title: format!("{}: {title}", base.display_name),
+                name: base.display_name.clone(),
+                title,
+                is_command,
+                diffs: Vec::new(),
                 input: input(parameters).map(ToOwned::to_owned),
                 edits,
                 options,

@@ -1,11 +1,13 @@
 //! A conversation in the protocol that was asked for.
 
+use anyhow::anyhow;
 use grove_client::{Closed, Dispatched, Status};
 use grove_wire::x_grove::handover::Whereabouts;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::{Beginning, Deed, Talk, View, Waiting, ahp, v1};
+use super::tree::{NO_CHATS_IN_V1, find_chat};
+use super::{Beginning, Deed, OtherChat, Settings, Talk, View, Waiting, ahp, v1};
 use crate::cli::Protocol;
 use crate::commands::Failure;
 use crate::connect::{Reach, find_session};
@@ -26,6 +28,7 @@ impl AnyTalk {
         reach: &Reach,
         protocol: Protocol,
         session: &str,
+        chat: Option<&str>,
         wanted: Output,
     ) -> Result<(Self, Arriving), Failure> {
         let (reach, session) = &reach.at_session(session).await?;
@@ -34,8 +37,13 @@ impl AnyTalk {
                 let (log, arriving) = output(wanted, Envelopes::Ahp);
                 let client = reach.ahp(log).await?;
                 let uri = find_session(&client, session).await?;
-                Ok((AnyTalk::Ahp(ahp::Conversation::join(&client, &uri).await?), arriving))
+                let chat = match chat {
+                    Some(chat) => Some(find_chat(&client, &uri, chat).await?),
+                    None => None,
+                };
+                Ok((AnyTalk::Ahp(ahp::Conversation::join(&client, &uri, chat).await?), arriving))
             }
+            Protocol::V1 if chat.is_some() => Err(anyhow!(NO_CHATS_IN_V1).into()),
             Protocol::V1 => {
                 let (log, arriving) = output(wanted, Envelopes::V1);
                 let client = reach.v1(log).await?;
@@ -47,6 +55,30 @@ impl AnyTalk {
 }
 
 impl AnyTalk {
+    /// The other chats of the session. Version 1 does not know them.
+    pub(crate) fn other_chats(&self) -> Vec<OtherChat> {
+        match self {
+            AnyTalk::Ahp(talk) => talk.other_chats(),
+            AnyTalk::V1(_) => Vec::new(),
+        }
+    }
+
+    /// The id and name of each model that the session's agent offers.
+    pub(crate) async fn models(&self) -> Result<Vec<(String, String)>, Failure> {
+        match self {
+            AnyTalk::Ahp(talk) => Ok(talk.models().await?),
+            AnyTalk::V1(talk) => Ok(talk.models().await?),
+        }
+    }
+
+    /// The settings of the session. Version 1 has none.
+    pub(crate) fn settings(&self) -> Settings {
+        match self {
+            AnyTalk::Ahp(talk) => talk.settings(),
+            AnyTalk::V1(_) => Settings::default(),
+        }
+    }
+
     /// Where the session went, if it is another host's now. Version 1 does not know.
     pub(crate) fn moved_to(&self) -> Option<Whereabouts> {
         match self {
@@ -110,6 +142,13 @@ impl Talk for AnyTalk {
         match self {
             AnyTalk::Ahp(talk) => talk.act(deed).await,
             AnyTalk::V1(talk) => talk.act(deed).await,
+        }
+    }
+
+    async fn content(&self, uri: &str) -> Option<String> {
+        match self {
+            AnyTalk::Ahp(talk) => talk.content(uri).await,
+            AnyTalk::V1(talk) => talk.content(uri).await,
         }
     }
 

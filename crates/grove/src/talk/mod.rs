@@ -17,6 +17,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::show::call::{self, Subject};
+use crate::show::diff::FileDiff;
+
 /// A session, and the chat in it that is shown.
 pub(crate) trait Talk {
     /// The session's URI.
@@ -43,8 +46,35 @@ pub(crate) trait Talk {
     /// Does something. What becomes of it is told by what is given back.
     async fn act(&mut self, deed: Deed) -> Result<Dispatched>;
 
+    /// The text behind a reference, if it is text and can be had.
+    async fn content(&self, uri: &str) -> Option<String>;
+
     /// A finished turn as the protocol writes it.
     fn finished(&self, turn: &str) -> Option<Value>;
+}
+
+/// The settings that a session has.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// Whether the session has settings at all, even if its agent has not named them yet.
+    pub(crate) has_any: bool,
+    pub(crate) mode: Option<ModeSetting>,
+}
+
+/// The setting that chooses an agent's mode.
+#[derive(Debug)]
+pub(crate) struct ModeSetting {
+    pub(crate) name: String,
+    /// The id and label of each mode.
+    pub(crate) choices: Vec<(String, String)>,
+}
+
+/// Another chat of the same session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherChat {
+    /// The name that `--chat` takes.
+    pub(crate) name: String,
+    pub(crate) title: String,
 }
 
 /// Whether a session can be used.
@@ -153,6 +183,8 @@ impl Plan<'_> {
 
 #[derive(Debug)]
 pub(crate) struct Tool<'a> {
+    /// The tool.
+    pub(crate) name: &'a str,
     /// What it does, in the present tense.
     pub(crate) does: &'a str,
     pub(crate) input: Option<&'a str>,
@@ -204,10 +236,15 @@ impl Waiting {
     /// What it is about, in a line.
     pub(crate) fn summary(&self) -> String {
         match self {
-            Waiting::Permission(permission) => match &permission.input {
-                Some(input) => format!("{} {}", permission.title, one_line(input)),
-                None => permission.title.clone(),
-            },
+            Waiting::Permission(permission) => {
+                let question = call::question(permission);
+                let subject = Subject::of(permission.input.as_deref()).line();
+                match (subject.is_empty(), question.contains(&subject)) {
+                    (true, _) => call::with_tool(permission, question),
+                    (false, true) => question,
+                    (false, false) => format!("{question} {subject}"),
+                }
+            }
             Waiting::Questions { request, .. } => {
                 let first = request.questions.iter().flatten().next().map(crate::ask::wording);
                 one_line(request.message.as_deref().or(first.as_deref()).unwrap_or("a question"))
@@ -218,13 +255,20 @@ impl Waiting {
 }
 
 /// A tool call that waits to be allowed, or for its result to be used.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Permission {
     pub(crate) chat: String,
     pub(crate) turn: String,
     pub(crate) request: String,
+    /// The tool.
+    pub(crate) name: String,
+    /// The request in the agent's words, which need not be a question.
     pub(crate) title: String,
     pub(crate) input: Option<String>,
+    /// Whether the input is a command for a shell.
+    pub(crate) is_command: bool,
+    /// The changes that it would make, once they were fetched.
+    pub(crate) diffs: Vec<FileDiff>,
     /// The files that it would change.
     pub(crate) edits: Vec<FileEdit>,
     /// Answers that are more than yes and no.
@@ -233,8 +277,9 @@ pub(crate) struct Permission {
 }
 
 /// What a permission is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum About {
+    #[default]
     Running,
     Result,
 }
@@ -269,6 +314,12 @@ pub(crate) enum Deed {
     Start {
         turn: String,
         text: String,
+        /// The model to use from this turn on.
+        model: Option<String>,
+    },
+    /// Changes settings of the session.
+    Configure {
+        values: Object,
     },
     /// A message that becomes a turn of the same id when nothing else runs.
     Queue {

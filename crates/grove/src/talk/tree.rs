@@ -11,11 +11,17 @@ use grove_wire::x_grove::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::ahp::{self, MAIN_CHAT, chat_name, main_chat, other_chats};
+use super::any::AnyTalk;
+use super::{OtherChat, v1};
 use crate::cli::{Protocol, TreeOfArgs};
 use crate::commands::Failure;
 use crate::connect::{Reach, find_session, id_of, moved_to};
 use crate::hosts::Destination;
 use crate::show::style::harmless;
+
+/// Why version 1 and a chat do not go together.
+pub(crate) const NO_CHATS_IN_V1: &str = "version 1 knows the main chat alone: leave out --protocol v1, or --chat";
 
 /// How many rows are fetched at once.
 const PAGE: usize = 2_000;
@@ -91,14 +97,56 @@ impl Tree {
     pub(crate) async fn find(reach: &Reach, session: &str, args: &TreeOfArgs) -> Result<Self, Failure> {
         let mut tree = match (args.connect.protocol, &args.chat) {
             (Protocol::V1, Some(_)) => {
-                return Err(anyhow!("version 1 knows the main chat alone: leave out --protocol v1").into());
+                return Err(anyhow!(NO_CHATS_IN_V1).into());
             }
             (protocol, _) => Self::of_session(reach, session, protocol).await?,
         };
-        if let (AnyClient::Ahp(client), Some(chat)) = (&tree.client, args.chat.as_deref()) {
-            tree.channel = find_chat(client, &tree.session, chat).await?;
-        }
+        tree.choose_chat(args.chat.as_deref()).await?;
         Ok(tree)
+    }
+
+    /// Makes this the tree of another chat of the session than its main one, if one is named.
+    pub(crate) async fn choose_chat(&mut self, chat: Option<&str>) -> Result<(), Failure> {
+        match (&self.client, chat) {
+            (_, None) => Ok(()),
+            (AnyClient::V1(_), Some(_)) => Err(anyhow!(NO_CHATS_IN_V1).into()),
+            (AnyClient::Ahp(client), Some(chat)) => {
+                self.channel = find_chat(client, &self.session, chat).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// The title of a chat, if it has one.
+    pub(crate) async fn chat_title(&self, chat: &str) -> Result<Option<String>, Failure> {
+        let AnyClient::Ahp(client) = &self.client else { return Ok(None) };
+        let session = client.subscribe(&self.session).await?;
+        let title = session.read(|state| {
+            let chat = state.session()?.chats.iter().find(|one| one.resource == chat)?;
+            Some(chat.title.clone())
+        });
+        Ok(title.filter(|title| !title.trim().is_empty()))
+    }
+
+    /// The other chats of the session. Version 1 does not know them.
+    pub(crate) async fn other_chats(&self) -> Result<Vec<OtherChat>, Failure> {
+        let AnyClient::Ahp(client) = &self.client else { return Ok(Vec::new()) };
+        let session = client.subscribe(&self.session).await?;
+        Ok(session.read(|state| {
+            let Some(session) = state.session() else { return Vec::new() };
+            let main = main_chat(session).unwrap_or_default();
+            other_chats(session, self.chat().unwrap_or(&main))
+        }))
+    }
+
+    /// The conversation in the chat, for a look at the turn that runs. Version 1 shows the main chat.
+    pub(crate) async fn talk(&self) -> Result<AnyTalk, Failure> {
+        Ok(match &self.client {
+            AnyClient::Ahp(client) => {
+                AnyTalk::Ahp(ahp::Conversation::join(client, &self.session, self.chat().map(str::to_owned)).await?)
+            }
+            AnyClient::V1(client) => AnyTalk::V1(v1::Conversation::join(client, &self.session).await?),
+        })
     }
 
     /// Connects, and finds the session that somebody means.
@@ -198,6 +246,15 @@ impl Tree {
     ) -> Result<R, Failure> {
         self.client.ask(method, &About { channel: &self.channel, params }).await
     }
+
+    /// Asks something about the session as a whole, whichever chat is meant.
+    pub(crate) async fn ask_session<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &(impl Serialize + Sync),
+    ) -> Result<R, Failure> {
+        self.client.ask(method, &About { channel: &self.session, params }).await
+    }
 }
 
 /// Says where a session went that is another host's now.
@@ -218,17 +275,34 @@ async fn tell_if_moved(reach: &Reach, client: &Client<Ahp>, session: &str) -> Re
     Ok(())
 }
 
-/// The URI of a session's chat, by its URI or by a word of it.
-async fn find_chat(client: &Client<Ahp>, session: &str, wanted: &str) -> Result<String, Failure> {
+/// The URI of a session's chat, by its URI, a word of it, the beginning of its name, or its title.
+pub(crate) async fn find_chat(client: &Client<Ahp>, session: &str, wanted: &str) -> Result<String, Failure> {
     let subscription = client.subscribe(session).await?;
-    let chats: Vec<String> = subscription.read(|state| {
+    let (main, chats) = subscription.read(|state| {
         let chats = state.session().map(|session| session.chats.as_slice()).unwrap_or_default();
-        chats.iter().map(|chat| chat.resource.clone()).collect()
+        let chats: Vec<(String, String)> =
+            chats.iter().map(|chat| (chat.resource.clone(), chat.title.clone())).collect();
+        (state.session().and_then(main_chat), chats)
     });
     let words = |chat: &str| chat.split_once(':').is_some_and(|(_, rest)| rest.split('/').any(|word| word == wanted));
-    let is_meant = |chat: &&String| *chat == wanted || (!wanted.is_empty() && words(chat));
-    chats.iter().find(is_meant).cloned().ok_or_else(|| {
-        let (session, chats) = (id_of(session), chats.join(", "));
-        Failure::NotFound(format!("there is no chat {wanted:?} in {session}: there are {chats}"))
-    })
+    let whole = chats.iter().find(|(uri, _)| *uri == wanted || (!wanted.is_empty() && words(uri)));
+    if let Some((uri, _)) = whole {
+        return Ok(uri.clone());
+    }
+    if let (MAIN_CHAT, Some(main)) = (wanted, &main) {
+        return Ok(main.clone());
+    }
+    let fits = |(uri, title): &&(String, String)| {
+        !wanted.is_empty() && (chat_name(uri).starts_with(wanted) || title.eq_ignore_ascii_case(wanted))
+    };
+    match chats.iter().filter(fits).collect::<Vec<_>>().as_slice() {
+        [(uri, _)] => Ok(uri.clone()),
+        several => {
+            let (session, problem) = (id_of(session), if several.is_empty() { "no" } else { "more than one" });
+            let name = |uri: &String| if main.as_ref() == Some(uri) { MAIN_CHAT.to_owned() } else { chat_name(uri) };
+            let names: Vec<String> = chats.iter().map(|(uri, _)| name(uri)).collect();
+            let names = harmless(&names.join(", "));
+            Err(Failure::NotFound(format!("there is {problem} chat {wanted:?} in {session}: there are {names}")))
+        }
+    }
 }

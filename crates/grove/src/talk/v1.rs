@@ -27,6 +27,18 @@ impl Conversation {
     pub(crate) async fn join(client: &Client<V1>, session: &str) -> Result<Self> {
         Ok(Self { session: client.subscribe(session).await? })
     }
+
+    /// The id and name of each model that the session's agent offers.
+    pub(crate) async fn models(&self) -> Result<Vec<(String, String)>> {
+        let provider = self.session.read(|state| state.session().map(|session| session.summary.provider.clone()));
+        let root = self.session.client().subscribe(grove_wire::v1::ROOT).await?;
+        Ok(root.read(|state| {
+            let agents = state.root().map(|root| root.agents.as_slice()).unwrap_or_default();
+            let agent = agents.iter().find(|agent| Some(&agent.provider) == provider.as_ref());
+            let models = agent.into_iter().flat_map(|agent| &agent.models);
+            models.map(|model| (model.id.clone(), model.name.clone())).collect()
+        }))
+    }
 }
 
 impl Talk for Conversation {
@@ -90,7 +102,11 @@ impl Talk for Conversation {
             Err(Unsupported::ByVersion { what, version }.into())
         };
         let change = match deed {
-            Deed::Start { turn, text } => {
+            Deed::Configure { .. } => return missing("settings of sessions"),
+            Deed::Start { turn, text, model } => {
+                if let Some(model) = model {
+                    self.session.dispatch(SessionChange::ModelChanged { model })?;
+                }
                 SessionChange::TurnStarted { turn_id: turn, user_message: UserMessage { text, attachments: None } }
             }
             Deed::Cancel { turn } => SessionChange::TurnCancelled { turn_id: turn },
@@ -106,6 +122,11 @@ impl Talk for Conversation {
             Deed::Answer { .. } => return missing("questions to a person"),
         };
         Ok(self.session.dispatch(change)?)
+    }
+
+    async fn content(&self, _uri: &str) -> Option<String> {
+        // Its requests name no contents.
+        None
     }
 
     fn finished(&self, turn: &str) -> Option<Value> {
@@ -173,13 +194,14 @@ fn tool(call: &ToolCallState) -> Tool<'_> {
         ToolCallStatus::Failed if call.success.is_some() => ToolState::Done { success: false, did, output },
         ToolCallStatus::Failed => ToolState::Cancelled { why: "denied".into() },
     };
-    Tool { does: &call.invocation_message, input: call.tool_input.as_deref(), edits: Vec::new(), state }
+    let (name, does) = (call.display_name.as_str(), call.invocation_message.as_str());
+    Tool { name, does, input: call.tool_input.as_deref(), edits: Vec::new(), state }
 }
 
 fn done(call: &CompletedToolCall) -> Tool<'_> {
     let output = call.tool_output.as_deref().unwrap_or_default().into();
     let state = ToolState::Done { success: call.success, did: &call.past_tense_message, output };
-    Tool { does: &call.display_name, input: None, edits: Vec::new(), state }
+    Tool { name: &call.display_name, does: &call.display_name, input: None, edits: Vec::new(), state }
 }
 
 fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> Waiting {
@@ -191,7 +213,14 @@ fn waiting(turn: &ActiveTurn, request: &PermissionRequest) -> Waiting {
         chat: String::new(),
         turn: turn.id.clone(),
         request: request.request_id.clone(),
-        title: format!("{name}: {}", about.unwrap_or_else(|| "may it go on?".to_owned())),
+        name: name.to_owned(),
+        title: if request.full_command_text.is_some() {
+            "Run this command?".to_owned()
+        } else {
+            about.unwrap_or_default()
+        },
+        is_command: request.full_command_text.is_some(),
+        diffs: Vec::new(),
         input: input.or_else(|| call.and_then(|call| call.tool_input.clone())),
         edits: Vec::new(),
         options: Vec::new(),

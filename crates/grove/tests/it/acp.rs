@@ -2,6 +2,7 @@
 //! character is what a test is about, and its prompts say what it does.
 
 mod asks;
+mod asks_in_terminal;
 mod creation;
 mod flood;
 mod life;

@@ -22,17 +22,15 @@ async fn it_shows_the_last_turns_and_takes_prompts() {
         terminal.until("older turns are not shown");
         terminal.until(&format!("answer four {protocol}"));
         assert!(!terminal.screen().contains("answer one"));
-        assert_eq!(terminal.screen().matches('›').count(), 3);
         let before = client.session(S).turns.len();
         terminal.enter(&script(&json!([{"say": "mine"}])));
-        terminal.until("\r\nmine");
+        terminal.until_line("mine");
         client.until(|client| client.session(S).turns.len() > before).await;
         // What others do is shown, too, with what they asked.
         let turn = format!("of another, {protocol}");
         client.run_script(S, &turn, json!([{"say": "theirs"}])).await;
-        terminal.until("›");
         terminal.until("script:");
-        terminal.until("\r\ntheirs");
+        terminal.until_line("theirs");
         terminal.end_input();
         assert_eq!(terminal.exit(), Some(0), "{}", terminal.screen());
     }
@@ -79,10 +77,72 @@ fn questions_are_answered_in_place_and_prompts_wait_while_a_turn_runs() {
     terminal.interrupt();
     terminal.until("cancelling");
     terminal.until("cancelled");
-    terminal.until("\r\nat last");
+    terminal.until_line("at last");
     // Nothing runs: it leaves.
     terminal.interrupt();
     assert_eq!(terminal.exit(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
+fn a_paste_is_one_prompt_that_can_be_edited_and_the_input_line_stays_below_the_stream() {
+    let host = Host::start();
+    let place = &host.place;
+    assert_eq!(place.run(&["run", &script(&json!([{"say": "x"}]))]).code, Some(0));
+    let mut terminal = Terminal::run_in(place, &["attach", "@last"], 80);
+    terminal.until("Ctrl-D leaves");
+    terminal.until("\x1b[?2004h");
+    terminal.until("›");
+    // Three lines, pasted: nothing is sent before Enter is pressed.
+    terminal.press("\x1b[200~one\r\ntwo\rthree\x1b[201~");
+    terminal.until("three");
+    let turns = || {
+        let shown: Value = serde_json::from_str(&place.run(&["show", "@last", "--json"]).stdout).unwrap();
+        let texts = shown["turns"].as_array().unwrap().iter().map(|turn| turn["message"]["text"].clone());
+        texts.collect::<Vec<Value>>()
+    };
+    assert_eq!(turns().len(), 1);
+    // Left, a character, and the end of the line: the text is edited where the cursor is.
+    terminal.press("\x1b[D\x1b[D!\x05?");
+    terminal.until("thr!ee?");
+    terminal.press("\r");
+    terminal.until("[y/n]");
+    assert_eq!(turns().len(), 2, "one paste is one prompt");
+    assert_eq!(turns()[1], "one\ntwo\nthr!ee?");
+    terminal.press("n\r");
+    terminal.until("denied");
+    assert_eq!(place.run(&["wait", "@last"]).code, Some(0));
+    // Text that is being written survives what the agent says meanwhile, and is below it.
+    terminal.press("half a tho");
+    terminal.until("half a tho");
+    assert_eq!(place.run(&["send", "@last", &script(&json!([{"say": "one\ntwo"}]))]).code, Some(0));
+    terminal.until_line("one");
+    terminal.until_line("two");
+    terminal.until("half a tho");
+    // Ctrl-C drops it, and a second one leaves.
+    terminal.press("\x03");
+    terminal.until("›");
+    terminal.press("\x03");
+    assert_eq!(terminal.exit(), Some(0));
+    assert!(terminal.screen().contains("\x1b[?2004l"), "the terminal is as before: {:?}", terminal.screen());
+}
+
+#[test]
+fn ctrl_c_as_a_key_cancels_the_turn_and_earlier_prompts_are_recalled() {
+    let host = Host::start();
+    let place = &host.place;
+    assert_eq!(place.run(&["run", &script(&json!([{"say": "x"}]))]).code, Some(0));
+    let mut terminal = Terminal::run_in(place, &["attach", "@last"], 120);
+    terminal.until("›");
+    let hang = script(&json!([{"hang": true}]));
+    terminal.enter(&hang);
+    terminal.until("waiting for the agent");
+    terminal.press("\x03");
+    terminal.until("cancelling");
+    terminal.until("cancelled");
+    terminal.press("\x1b[A");
+    terminal.until("hang");
+    terminal.press("\x15\x04");
+    assert_eq!(terminal.exit(), Some(0));
 }
 
 #[test]
@@ -99,7 +159,7 @@ fn two_command_lines_on_one_session_see_the_same() {
     second.until("Ctrl-D leaves");
     first.enter(&script(&json!([{"say": "spoken once"}, {"tool": {"name": "sh", "permission": "shell"}}])));
     for terminal in [&mut first, &mut second] {
-        terminal.until("\r\nspoken once");
+        terminal.until_line("spoken once");
         terminal.until("[y/n]");
     }
     second.enter("n");

@@ -73,7 +73,7 @@ fn a_session_is_written_for_the_copilot_cli_and_taken_in_again() {
     // What is there is not touched.
     let again = place.run(&args);
     assert_eq!(again.code, Some(1), "{again:?}");
-    assert!(again.stderr.contains("is there already: remove it"), "{again:?}");
+    assert!(again.stderr.contains("--force replaces it"), "{again:?}");
 
     // It is here already, under its id.
     let twice = place.run(&["import", folder.to_str().unwrap()]);

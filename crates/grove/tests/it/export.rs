@@ -45,7 +45,7 @@ fn a_session_of_the_host_is_written_in_every_form() {
         let told = json_of(&place.run(&args));
         assert_eq!((&told["id"], &told["turns"], &told["format"]), (&json!(id), &json!(1), &json!(format)));
         let again = place.run(&args);
-        assert!(again.code == Some(1) && again.stderr.contains("is there already: remove it"), "{again:?}");
+        assert!(again.code == Some(1) && again.stderr.contains("--force replaces it"), "{again:?}");
         let path = told["path"].as_str().unwrap().to_owned();
         (std::fs::read_to_string(&path).unwrap(), path)
     };

@@ -124,9 +124,9 @@ fn what_is_no_log_or_too_new_is_refused_with_a_reason() {
         }
     }
     let ran = place.run(&["inspect", "nobody"]);
-    assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("nobody is no file, and no session of that id has a log"), "{}", ran.stderr);
-    assert_eq!(place.run(&["check", "../../etc/nothing"]).code, Some(1));
+    assert_eq!(ran.code, Some(8));
+    assert!(ran.stderr.contains("nobody is not a file, and there is no session \"nobody\""), "{}", ran.stderr);
+    assert_eq!(place.run(&["check", "../../etc/nothing"]).code, Some(8));
 }
 
 #[test]

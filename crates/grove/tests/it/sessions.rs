@@ -163,7 +163,7 @@ async fn permissions_are_approved_and_denied() {
     let wrong = place.run(&["approve", "s", "nothing-of-that-name"]);
     assert_eq!(wrong.code, Some(8));
     let approved = place.run(&["approve", "s"]);
-    assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "approved: one: Run this command?\n"));
+    assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "approved: Run this command? (one)\n"));
     wait(&mut session, 1).await;
     for (option, said) in [("sometimes", "always, never"), ("never", "grove deny")] {
         let wrong = place.run(&["approve", "s", "--option", option]);

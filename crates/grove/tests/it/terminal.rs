@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use grove_testkit::PATIENCE;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::*;
 
@@ -28,10 +29,23 @@ impl Terminal {
         Self::start(command)
     }
 
-    pub(crate) fn start(mut command: Command) -> Self {
+    /// The same in a terminal of so many columns.
+    pub(crate) fn run_in(place: &Place, args: &[&str], columns: u16) -> Self {
+        let mut command = place.grove(args);
+        command.arg("--data-dir").arg(place.data()).env("TERM", "xterm");
+        Self::start_in(command, columns)
+    }
+
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_in(command, 0)
+    }
+
+    fn start_in(mut command: Command, columns: u16) -> Self {
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&near).unwrap();
         unlockpt(&near).unwrap();
+        let size = Winsize { ws_row: if columns == 0 { 0 } else { 24 }, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&near, size).unwrap();
         let name = ptsname(&near, Vec::new()).unwrap();
         let far = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         command.stdin(far.try_clone().unwrap()).stdout(far.try_clone().unwrap()).stderr(far);
@@ -66,20 +80,36 @@ impl Terminal {
 
     /// Waits until something is shown behind what was waited for before.
     pub(crate) fn until(&mut self, words: &str) {
+        self.until_any(&[words]);
+    }
+
+    /// The same for words at the beginning of a line, or where the input line was.
+    pub(crate) fn until_line(&mut self, words: &str) {
+        self.until_any(&[&format!("\n{words}"), &format!("\x1b[J{words}")]);
+    }
+
+    fn until_any(&mut self, any: &[&str]) {
         let since = Instant::now();
         loop {
             let screen = self.screen();
-            if let Some(at) = screen[self.seen..].find(words) {
-                self.seen += at + words.len();
+            let found = any.iter().filter_map(|words| Some((screen[self.seen..].find(words)?, words.len()))).min();
+            if let Some((at, length)) = found {
+                self.seen += at + length;
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "no {words:?} after {PATIENCE:?} in {screen}");
+            assert!(since.elapsed() < PATIENCE, "none of {any:?} after {PATIENCE:?} in {screen}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
+    /// Enter is the key's own byte: a terminal that edits lines makes a line end of it.
     pub(crate) fn enter(&mut self, line: &str) {
-        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.press(&format!("{line}\r"));
+    }
+
+    /// Presses keys.
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Ctrl-D at the beginning of a line.

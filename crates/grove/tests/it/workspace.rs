@@ -56,7 +56,9 @@ async fn a_plan_is_printed_set_edited_and_deleted() {
 async fn files_are_put_listed_printed_and_removed() {
     let host = host().await;
     let place = &host.place;
-    assert_eq!(done(place, &["files", "s"]), "");
+    let empty = place.run(&["files", "s"]);
+    assert_eq!((empty.code, empty.stdout.as_str()), (Some(0), ""));
+    assert_eq!(empty.stderr, "no files: `grove files s put FILE` adds one\n");
     let file = place.home().join("b.bin");
     let bytes = [0u8, 159, 255, 10];
     std::fs::write(&file, bytes).unwrap();
@@ -85,7 +87,9 @@ async fn checkpoints_are_listed_and_printed_and_the_todo_list_is_that_of_the_dat
     let host = Place::new().serve(&["--compact-keep", "5"]);
     let mut client = host.client_with_session("maker").await;
     let place = &host.place;
-    assert_eq!(done(place, &["checkpoints", "s"]), "");
+    let empty = place.run(&["checkpoints", "s"]);
+    assert_eq!((empty.code, empty.stdout.as_str()), (Some(0), ""));
+    assert!(empty.stderr.starts_with("no checkpoints in s: "), "{}", empty.stderr);
     for text in ["one", "two"] {
         done(place, &["send", "--wait", "s", &script(&json!([{"say": text}]))]);
     }

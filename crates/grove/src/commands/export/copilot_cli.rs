@@ -15,7 +15,7 @@ use grove_wire::x_grove::workspace::{
     PlanResult, ReadFileParams, ReadFileResult,
 };
 
-use super::Exported;
+use super::{Exported, Replace, exists};
 use crate::commands::{Failure, meant};
 use crate::connect::{id_of, new_id};
 use crate::exchange::copilot_cli::{Told, events};
@@ -24,20 +24,31 @@ use crate::talk::tree::Tree;
 
 /// Writes a session's folder of the Copilot CLI. It is made beside its place and moved there, so that it is whole or not
 /// there.
-pub(super) async fn write(session: &Tree, out: &Path) -> Result<Exported, Failure> {
+pub(super) async fn write(session: &Tree, out: &Path, replace: Replace) -> Result<Exported, Failure> {
     let manifest: ManifestResult = session.ask(Method::Workspace(workspace::Method::Manifest), &()).await?;
     let id = uuid_of(id_of(session.session()))?;
     let path = out.join(&id);
-    if path.symlink_metadata().is_ok() {
-        let shown = path.display();
-        return Err(anyhow!("{shown} is there already: remove it, or name another folder with --out").into());
+    if path.symlink_metadata().is_ok() && replace == Replace::No {
+        return Err(exists(&path).into());
     }
     std::fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))?;
     let made = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("making a folder")?;
     let turns = write_copilot_cli(session, &id, &manifest, made.path(), &path).await?;
+    // A folder cannot be renamed onto another one that has files: the earlier one goes aside first, and comes back if that fails.
+    let earlier = match path.symlink_metadata() {
+        Ok(_) => {
+            let aside = tempfile::Builder::new().prefix(".grove-export-").tempdir_in(out).context("making a folder")?;
+            std::fs::rename(&path, aside.path().join("earlier")).context("moving the earlier export aside")?;
+            Some(aside)
+        }
+        Err(_) => None,
+    };
     let kept = made.keep();
     if let Err(error) = std::fs::rename(&kept, &path) {
         std::fs::remove_dir_all(&kept).ok();
+        if let Some(aside) = earlier {
+            std::fs::rename(aside.path().join("earlier"), &path).ok();
+        }
         return Err(anyhow!(error).context(format!("putting {} in its place", path.display())).into());
     }
     Ok(Exported { id, path, turns })

@@ -19,7 +19,8 @@ use super::{Failure, errand, say};
 use crate::cli::{Common, LabelArgs, RenameArgs, TreeArgs, TreeFilter};
 use crate::connect::{Reach, id_of};
 use crate::show::style::harmless;
-use crate::show::tree::{lines, width};
+use crate::show::table::terminal_width;
+use crate::show::tree::lines;
 use crate::talk::tree::Tree;
 
 pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
@@ -31,7 +32,7 @@ pub(crate) fn run(common: &Common, args: &TreeArgs) -> Result<(), Failure> {
             return Ok(say(json!({"session": tree.session(), "rows": rows}))?);
         }
         if !rows.is_empty() {
-            say(lines(&rows, width()).join("\n"))?;
+            say(lines(&rows, terminal_width()).join("\n"))?;
         }
         // The leaf is shown whatever is left out, unless there is none.
         if !rows.iter().any(|row| row.leaf) {

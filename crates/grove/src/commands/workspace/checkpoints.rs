@@ -7,7 +7,7 @@ use serde_json::json;
 use super::print;
 use crate::cli::{CheckpointsArgs, Common};
 use crate::commands::{Failure, errand, say};
-use crate::connect::Reach;
+use crate::connect::{Reach, id_of};
 use crate::show::style::harmless;
 use crate::show::table::lines;
 use crate::talk::tree::Tree;
@@ -28,7 +28,10 @@ pub(crate) fn run(common: &Common, args: &CheckpointsArgs) -> Result<(), Failure
         if args.json {
             return Ok(say(json!({"session": session.session(), "checkpoints": listed.checkpoints}))?);
         }
-        if !listed.checkpoints.is_empty() {
+        if listed.checkpoints.is_empty() {
+            let id = id_of(session.session());
+            anstream::eprintln!("no checkpoints in {id}: its agent makes them when it compacts the conversation");
+        } else {
             let head = ["NUMBER", "TITLE", "FILE"].map(str::to_owned).to_vec();
             let row = |one: &CheckpointInfo| vec![one.number.to_string(), harmless(&one.title), harmless(&one.file)];
             let rows: Vec<_> = std::iter::once(head).chain(listed.checkpoints.iter().map(row)).collect();

@@ -40,7 +40,10 @@ async fn list(session: &Tree, shelf: Shelf, as_json: bool) -> Result<(), Failure
     if as_json {
         return Ok(say(json!({"session": session.session(), "files": listed.files, "more": listed.more}))?);
     }
-    if !listed.files.is_empty() {
+    if listed.files.is_empty() {
+        let (id, shelf) = (id_of(session.session()), if shelf == Shelf::Research { " --research" } else { "" });
+        anstream::eprintln!("no files: `grove files {id}{shelf} put FILE` adds one");
+    } else {
         let head = ["NAME", "BYTES", "AGE"].map(str::to_owned).to_vec();
         let row = |file: &workspace::FileInfo| vec![harmless(&file.name), file.size.to_string(), age(file.modified)];
         let rows: Vec<_> = std::iter::once(head).chain(listed.files.iter().map(row)).collect();

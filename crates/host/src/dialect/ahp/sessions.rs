@@ -155,6 +155,9 @@ impl Peer {
         if message.as_ref().is_some_and(|message| message.origin != MessageOrigin::User) {
             return Err(ErrorObject::invalid_params(Rejection::OnlyUserMessages.to_string()));
         }
+        if message.as_ref().is_some_and(Message::is_empty) {
+            return Err(ErrorObject::invalid_params(Rejection::EmptyMessage.to_string()));
+        }
         let session = match self.find(&params.channel).await? {
             Some(Whereabouts::Session(uri)) => self.handle_of(&uri).await?,
             Some(_) | None => None,

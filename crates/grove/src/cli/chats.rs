@@ -1,0 +1,71 @@
+//! Arguments of the commands about chats and marks of sessions.
+
+use clap::{Args, Subcommand};
+
+use super::ConnectArgs;
+
+pub(super) const CHATS_HELP: &str = "\
+Examples:
+  grove chats 1f0c
+  grove chats 1f0c new --title Review \"Review the last commit\"
+  grove attach 1f0c --chat 8a3d
+  grove chats 1f0c rm 8a3d
+
+A session begins with one chat, its main one. Further chats work on the same
+task side by side, each with a conversation of its own. `grove show`, `attach`,
+`send`, `export`, `tree` and others take --chat: the name that this list shows,
+the beginning of it, or the title.
+
+Exit codes: 8 there is no such session or chat; see `grove --help` for the
+others.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ChatsArgs {
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
+    pub(crate) session: String,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+    #[command(subcommand)]
+    pub(crate) action: Option<ChatsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChatsAction {
+    /// List the chats [default]
+    Ls,
+    /// Create a chat, with a first prompt if there is one
+    New {
+        /// The prompt, quoted or not; `-` reads it from stdin
+        #[arg(value_name = "PROMPT")]
+        prompt: Vec<String>,
+        /// The title of the chat
+        #[arg(long, value_name = "TITLE")]
+        title: Option<String>,
+    },
+    /// Delete a chat, with everything that was said in it
+    Rm {
+        /// The chat's name, the beginning of it, its title, or its URI
+        chat: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// Sessions, each by its id, the beginning of it, its URI, or @last
+    #[arg(required = true, value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    /// Take the mark away
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Print one JSON object for each
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}

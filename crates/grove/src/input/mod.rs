@@ -1,0 +1,139 @@
+//! The input line of `grove attach`: a terminal in raw mode, its keys, and the text that is being edited.
+//!
+//! [`keys`] decodes what the terminal sends, [`editor`] edits, [`raw_mode`] switches the terminal and switches it back.
+//! How the line looks is for [`crate::show::input_area`].
+
+pub(crate) mod editor;
+mod keys;
+mod raw_mode;
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use tokio::sync::mpsc;
+
+use editor::{Edit, Editor};
+use keys::Decoder;
+use raw_mode::RawMode;
+
+/// How many bytes are read at once. A paste comes in several pieces.
+const PIECE: usize = 4_096;
+/// How many pieces wait to be decoded; past it the terminal waits.
+const WAITING: usize = 64;
+
+/// What a person did at the keyboard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// A text that was entered, of one line or several.
+    Entered(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// The text on the input line is another one now.
+    Edited,
+}
+
+/// The source of input.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Nobody types, or nobody types any more.
+    None,
+    /// Lines of a terminal that does the editing itself.
+    Lines(mpsc::Receiver<String>),
+    Keys(Keyboard),
+}
+
+impl Source {
+    /// Lines that a person types. Reading blocks for ever, so it is a thread that is left behind.
+    pub(crate) fn lines() -> Self {
+        let (sender, lines) = mpsc::channel(1);
+        std::thread::spawn(move || {
+            for line in io::BufRead::lines(io::stdin().lock()) {
+                let Ok(line) = line else { return };
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Source::Lines(lines)
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self, Source::None)
+    }
+
+    /// The text that is being edited, where that is done here.
+    pub(crate) fn editor(&self) -> Option<&Editor> {
+        match self {
+            Source::Keys(keyboard) => Some(&keyboard.editor),
+            Source::None | Source::Lines(_) => None,
+        }
+    }
+
+    /// The same to change it.
+    pub(crate) fn editor_mut(&mut self) -> Option<&mut Editor> {
+        match self {
+            Source::Keys(keyboard) => Some(&mut keyboard.editor),
+            Source::None | Source::Lines(_) => None,
+        }
+    }
+
+    /// Waits for the next input. Nothing where the person has ended it.
+    pub(crate) async fn next(&mut self) -> Option<Input> {
+        match self {
+            Source::None => std::future::pending().await,
+            Source::Lines(lines) => lines.recv().await.map(Input::Entered),
+            Source::Keys(keyboard) => keyboard.next().await,
+        }
+    }
+}
+
+/// A terminal in raw mode. It is as before when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Keyboard {
+    pieces: mpsc::Receiver<Vec<u8>>,
+    decoder: Decoder,
+    editor: Editor,
+    /// Input that was decoded, and not yet given. `None` ends it.
+    ready: VecDeque<Option<Input>>,
+    _raw_mode: RawMode,
+}
+
+impl Keyboard {
+    pub(crate) fn open() -> io::Result<Self> {
+        let raw_mode = RawMode::enter()?;
+        let (sender, pieces) = mpsc::channel(WAITING);
+        // Reading blocks for ever, so it is a thread that is left behind.
+        std::thread::spawn(move || {
+            let mut piece = [0; PIECE];
+            while let Ok(length @ 1..) = io::stdin().lock().read(&mut piece) {
+                if sender.blocking_send(piece.get(..length).unwrap_or_default().to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let (decoder, editor) = (Decoder::default(), Editor::new());
+        Ok(Self { pieces, decoder, editor, ready: VecDeque::new(), _raw_mode: raw_mode })
+    }
+
+    async fn next(&mut self) -> Option<Input> {
+        loop {
+            if let Some(input) = self.ready.pop_front() {
+                return input;
+            }
+            let piece = self.pieces.recv().await?;
+            let mut is_edited = false;
+            for key in self.decoder.decode(&piece) {
+                match self.editor.apply(key) {
+                    Edit::Nothing => {}
+                    Edit::Changed => is_edited = true,
+                    Edit::Entered(text) => self.ready.push_back(Some(Input::Entered(text))),
+                    Edit::Interrupt => self.ready.push_back(Some(Input::Interrupt)),
+                    Edit::End => self.ready.push_back(None),
+                }
+            }
+            if is_edited {
+                self.ready.push_back(Some(Input::Edited));
+            }
+        }
+    }
+}
