@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use grove_agents::catalog;
 use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
 use grove_core::*;
 use grove_fs::temp_files::Fate;
@@ -79,6 +80,27 @@ pub(crate) struct Inner {
     layer: OnceLock<Arc<dyn SessionsLayer>>,
     /// Which folders are trusted, where somebody keeps it.
     trust: OnceLock<Arc<dyn FolderTrust>>,
+    /// Looks for agents that came since the host's start, where somebody can.
+    agent_finder: OnceLock<Arc<dyn AgentFinder>>,
+}
+
+/// Looks for agents that a host does not know of yet.
+#[async_trait]
+pub trait AgentFinder: Send + Sync {
+    /// Looks again which agents there are, and adds those that are new ([`Host::add_agent`]).
+    async fn look_again(&self, host: &Host);
+}
+
+/// How an agent that is known by name gets onto a machine.
+fn install_hint(provider: &ProviderId) -> String {
+    match catalog::known(provider.as_str()) {
+        Some(known) => format!(
+            ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
+            known.display_name,
+            known.install.words()
+        ),
+        None => String::new(),
+    }
 }
 
 #[derive(Default)]
@@ -115,7 +137,7 @@ pub struct NoId(String);
 pub enum CreateError {
     #[error("{0} is no session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
     BadUri(SessionUri),
-    #[error("there is no agent for provider {0}")]
+    #[error("there is no agent for provider {0}{}", install_hint(.0))]
     UnknownProvider(ProviderId),
     #[error("there is a session {0} already")]
     Exists(SessionUri),
@@ -202,6 +224,7 @@ impl Host {
             history: OnceLock::new(),
             layer: OnceLock::new(),
             trust: OnceLock::new(),
+            agent_finder: OnceLock::new(),
         }));
         host.agents_changed().await?;
         // Some may have gone with the host before, or with their store.
@@ -262,6 +285,23 @@ impl Host {
         if self.0.trust.set(trust).is_err() {
             tracing::warn!("a host has one list of trusted folders: the second one is not used");
         }
+    }
+
+    /// Looks for an agent that is asked for and not known. The first who is given stays.
+    pub fn set_agent_finder(&self, finder: Arc<dyn AgentFinder>) {
+        if self.0.agent_finder.set(finder).is_err() {
+            tracing::warn!("a host has one finder of agents: the second one is not used");
+        }
+    }
+
+    /// The agent of this name. Where it is not known, it is looked for once more: it may have been installed since.
+    async fn agent_named(&self, provider: &ProviderId) -> Option<Arc<dyn Agent>> {
+        let find = || self.agents().iter().find(|agent| agent.info().provider == *provider).cloned();
+        if let Some(agent) = find() {
+            return Some(agent);
+        }
+        self.0.agent_finder.get()?.look_again(self).await;
+        find()
     }
 
     pub(crate) fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
@@ -330,7 +370,7 @@ impl Host {
             Some(provider) => provider,
             None => ProviderId::from(wanted.uri.scheme().unwrap_or_default()),
         };
-        let agent = self.agents().iter().find(|agent| agent.info().provider == provider).cloned();
+        let agent = self.agent_named(&provider).await;
         let agent = agent.ok_or_else(|| CreateError::UnknownProvider(provider.clone()))?;
         if let Some(model) = &wanted.model
             && !agent.info().has_model(model)
