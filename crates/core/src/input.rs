@@ -1,5 +1,6 @@
 //! Questions of an agent to a person, and the answers.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,98 @@ pub struct InputRequest {
 /// Answers by question.
 pub type Answers = BTreeMap<QuestionId, Answer>;
 
+impl Question {
+    /// Why a value is no answer to this question, in words that follow "it"; `None` where it is one.
+    pub fn misfit(&self, value: &AnswerValue) -> Option<String> {
+        match (&self.kind, value) {
+            (QuestionKind::Text { min, max, .. }, AnswerValue::Text(text)) => {
+                let length = text.chars().count() as u64;
+                outside(length, *min, *max).map(|bounds| format!("has {length} characters, and {bounds} are wanted"))
+            }
+            (QuestionKind::Number { whole, min, max, .. }, AnswerValue::Number(number)) => {
+                number_misfit(number, *whole, min.as_ref(), max.as_ref())
+            }
+            (QuestionKind::YesOrNo { .. }, AnswerValue::YesOrNo(_)) => None,
+            (QuestionKind::One { options, freeform }, AnswerValue::One { id, freeform: own }) => {
+                if !own.is_empty() && !freeform {
+                    return Some("is in own words, and one of the options is wanted".to_owned());
+                }
+                // Own words stand in place of an option, or beside it.
+                if id.is_empty() && !own.is_empty() { None } else { not_offered(options, id) }
+            }
+            (QuestionKind::Several { options, freeform, min, max }, AnswerValue::Several { ids, freeform: own }) => {
+                if !own.is_empty() && !freeform {
+                    return Some("is in own words, and only options are wanted".to_owned());
+                }
+                if let Some(unknown) = ids.iter().find_map(|id| not_offered(options, id)) {
+                    return Some(unknown);
+                }
+                if let Some((_, twice)) = ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)) {
+                    return Some(format!("names {twice:?} twice"));
+                }
+                let count = (ids.len() + own.len()) as u64;
+                outside(count, *min, *max).map(|bounds| format!("has {count} choices, and {bounds} are wanted"))
+            }
+            (
+                QuestionKind::One { freeform: true, .. } | QuestionKind::Several { freeform: true, .. },
+                AnswerValue::Text(_),
+            ) => None,
+            (kind, _) => Some(format!("is of another kind: {} is wanted", kind.words())),
+        }
+    }
+}
+
+fn number_misfit(number: &Number, whole: bool, min: Option<&Number>, max: Option<&Number>) -> Option<String> {
+    if whole && !is_whole(number) {
+        return Some("is not a whole number".to_owned());
+    }
+    let below = min.filter(|min| compare(number, min) == Some(Ordering::Less));
+    let above = max.filter(|max| compare(number, max) == Some(Ordering::Greater));
+    match (below, above) {
+        (Some(min), _) => Some(format!("is less than {min}")),
+        (None, Some(max)) => Some(format!("is more than {max}")),
+        (None, None) => None,
+    }
+}
+
+/// The bounds, in words, where a count is outside of them.
+fn outside(count: u64, min: Option<u64>, max: Option<u64>) -> Option<String> {
+    let is_outside = min.is_some_and(|min| count < min) || max.is_some_and(|max| count > max);
+    is_outside.then(|| match (min, max) {
+        (Some(min), Some(max)) if min == max => format!("exactly {min}"),
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => format!("at most {max}"),
+        (None, None) => "any number".to_owned(),
+    })
+}
+
+fn not_offered(options: &[Choice], id: &str) -> Option<String> {
+    let is_offered = options.iter().any(|option| option.id == id);
+    (!is_offered).then(|| format!("names {id:?}, which is none of the options"))
+}
+
+fn is_whole(number: &Number) -> bool {
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+fn compare(one: &Number, other: &Number) -> Option<Ordering> {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match (whole(one), whole(other)) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
+}
+
 impl InputRequest {
+    /// The first of these answers that does not fit its question, and why.
+    pub fn misfit<'a>(&'a self, given: &Answers) -> Option<(&'a Question, String)> {
+        self.questions.iter().find_map(|question| match given.get(&question.id)? {
+            Answer::Submitted(value) => Some((question, question.misfit(value)?)),
+            Answer::Draft(_) | Answer::Skipped { .. } => None,
+        })
+    }
+
     /// The id of the question in a request that has one.
     const ONLY: &'static str = "answer";
 
@@ -93,8 +185,8 @@ pub struct Question {
     pub kind: QuestionKind,
 }
 
-/// What an answer looks like, and within which bounds. They are for whoever asks a person: nothing here checks an answer
-/// against them, and an agent has to look at what it gets.
+/// What an answer looks like, and within which bounds ([`Question::misfit`]). The format of a text is for the client that
+/// asks a person: nothing here checks an answer against it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum QuestionKind {
@@ -103,6 +195,19 @@ pub enum QuestionKind {
     YesOrNo { default: Option<bool> },
     One { options: Vec<Choice>, freeform: bool },
     Several { options: Vec<Choice>, freeform: bool, min: Option<u64>, max: Option<u64> },
+}
+
+impl QuestionKind {
+    fn words(&self) -> &'static str {
+        match self {
+            QuestionKind::Text { .. } => "a text",
+            QuestionKind::Number { whole: true, .. } => "a whole number",
+            QuestionKind::Number { whole: false, .. } => "a number",
+            QuestionKind::YesOrNo { .. } => "yes or no",
+            QuestionKind::One { .. } => "one of the options",
+            QuestionKind::Several { .. } => "some of the options",
+        }
+    }
 }
 
 /// A number as it was written: equal means equal, which a float does not promise.
@@ -147,4 +252,69 @@ pub enum AnswerValue {
     YesOrNo(bool),
     One { id: String, freeform: Vec<String> },
     Several { ids: Vec<String>, freeform: Vec<String> },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn question(kind: QuestionKind) -> Question {
+        Question { id: "q".into(), title: None, message: "?".to_owned(), required: true, kind }
+    }
+
+    fn options() -> Vec<Choice> {
+        let option = |id: &str| Choice { id: id.into(), label: id.into(), description: None, recommended: false };
+        ["a", "b", "c"].map(option).to_vec()
+    }
+
+    #[test]
+    fn a_text_has_as_many_characters_as_its_bounds_say() {
+        let question = question(QuestionKind::Text { format: None, min: Some(2), max: Some(3), default: None });
+        let misfit = |text: &str| question.misfit(&AnswerValue::Text(text.to_owned()));
+        assert_eq!(misfit("x").as_deref(), Some("has 1 characters, and 2 to 3 are wanted"));
+        assert!(misfit("éé").is_none() && misfit("ééé").is_none() && misfit("éééé").is_some());
+        let other = question.misfit(&AnswerValue::YesOrNo(true));
+        assert_eq!(other.as_deref(), Some("is of another kind: a text is wanted"));
+    }
+
+    #[test]
+    fn a_number_lies_within_its_bounds() {
+        let kind = QuestionKind::Number { whole: true, min: Some(1.into()), max: Some(9.into()), default: None };
+        let whole = question(kind);
+        let misfit = |number: Value| match number {
+            Value::Number(number) => whole.misfit(&AnswerValue::Number(number)),
+            other => panic!("{other}"),
+        };
+        assert!(misfit(json!(1)).is_none() && misfit(json!(9)).is_none() && misfit(json!(5.0)).is_none());
+        assert_eq!(misfit(json!(0)).as_deref(), Some("is less than 1"));
+        assert_eq!(misfit(json!(u64::MAX)).as_deref(), Some("is more than 9"));
+        assert_eq!(misfit(json!(5.5)).as_deref(), Some("is not a whole number"));
+        let any = question(QuestionKind::Number { whole: false, min: Number::from_f64(0.5), max: None, default: None });
+        assert!(any.misfit(&AnswerValue::Number(1.into())).is_none());
+        assert!(any.misfit(&AnswerValue::Number(0.into())).is_some());
+    }
+
+    #[test]
+    fn choices_are_among_the_options_and_as_many_as_are_wanted() {
+        let one = |freeform| question(QuestionKind::One { options: options(), freeform });
+        let value = |id: &str, own: &[&str]| AnswerValue::One {
+            id: id.to_owned(),
+            freeform: own.iter().map(|own| (*own).to_owned()).collect(),
+        };
+        assert!(one(false).misfit(&value("a", &[])).is_none() && one(true).misfit(&value("", &["mine"])).is_none());
+        for bad in [value("x", &[]), value("", &[]), value("", &["mine"]), value("a", &["mine"])] {
+            assert!(one(false).misfit(&bad).is_some(), "{bad:?}");
+        }
+        let kind = QuestionKind::Several { options: options(), freeform: false, min: Some(1), max: Some(2) };
+        let several = question(kind);
+        let misfit = |ids: &[&str]| {
+            let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+            several.misfit(&AnswerValue::Several { ids, freeform: vec![] })
+        };
+        assert!(misfit(&["a"]).is_none() && misfit(&["a", "c"]).is_none());
+        assert_eq!(misfit(&[]).as_deref(), Some("has 0 choices, and 1 to 2 are wanted"));
+        assert!(misfit(&["a", "b", "c"]).is_some() && misfit(&["a", "a"]).is_some() && misfit(&["x"]).is_some());
+    }
 }

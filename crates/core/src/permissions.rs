@@ -60,6 +60,8 @@ pub enum PermissionsChange {
     Primary(String),
     /// Answers that were meant for all times are asked for again, and so is what rules allow.
     Forget,
+    /// Nothing is allowed any more without a person being asked. Rules that deny stay.
+    Revoke,
 }
 
 impl Permissions {
@@ -146,6 +148,10 @@ impl PermissionsChange {
             PermissionsChange::Forget => {
                 details.remembered.clear();
                 policy.approved.clear();
+            }
+            PermissionsChange::Revoke => {
+                details.remembered.retain(|known| !known.option.allows);
+                policy = Permissions { denied: policy.denied, primary: policy.primary, ..Permissions::default() };
             }
         }
         let is_within_bounds = policy.is_within_bounds();
@@ -255,6 +261,26 @@ mod tests {
         assert_eq!(about(PermissionKind::Read, "/w/a"), Some(Decision::Approved));
         assert_eq!(about(PermissionKind::Read, "/v/a"), None);
         assert_eq!(about(PermissionKind::Write, "/w/a"), None);
+    }
+
+    #[test]
+    fn what_is_revoked_is_asked_again_and_what_is_denied_stays_denied() {
+        let option = |allows| PermissionOption { id: "o".into(), label: String::new(), allows, lasting: true };
+        let remembered = [true, false].map(|allows| crate::Remembered {
+            kind: PermissionKind::Shell,
+            about: format!("ls {allows}"),
+            option: option(allows),
+        });
+        let denied = vec![rule(PermissionKind::Shell, "rm:*")];
+        let approved = vec![rule(PermissionKind::Shell, "git:*")];
+        let directories = vec!["/w".to_owned()];
+        let policy = Permissions { allow_all: true, approved, denied: denied.clone(), directories, primary: None };
+        let details = Details { permissions: Some(policy), remembered: remembered.to_vec(), ..Details::default() };
+        let after = PermissionsChange::Revoke.apply(&details);
+        let after = after.unwrap_or_default();
+        assert_eq!(after.permissions, Some(Permissions { denied, ..Permissions::default() }));
+        assert_eq!(after.remembered, remembered[1..]);
+        assert!(!after.answers(&shell("ls true")) && after.answers(&shell("rm x")));
     }
 
     #[test]

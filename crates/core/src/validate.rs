@@ -261,6 +261,7 @@ pub enum Rejection {
     },
     UnknownQuestion(QuestionId),
     Unanswered(QuestionId),
+    AnswerMisfit { question: QuestionId, why: String },
     UnknownOption(String),
     DuplicateChat(ChatId),
     TooManyChats,
@@ -297,6 +298,9 @@ impl fmt::Display for Rejection {
             Rejection::ToolCall { call, problem } => write!(f, "tool call {call} {problem}"),
             Rejection::UnknownQuestion(question) => write!(f, "there is no question {question} in this request"),
             Rejection::Unanswered(question) => write!(f, "question {question} must be answered first"),
+            Rejection::AnswerMisfit { question, why } => {
+                write!(f, "the answer to question {question} does not fit: it {why}")
+            }
             Rejection::UnknownOption(option) => write!(f, "{option} is none of the options"),
             Rejection::DuplicateChat(chat) => write!(f, "the session has a chat {chat} already"),
             Rejection::TooManyChats => write!(f, "the session has {MAX_CHATS} chats already"),
@@ -474,13 +478,24 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             {
                 return Err(Rejection::Unanswered(question.id.clone()));
             }
+            if outcome == InputOutcome::Accepted
+                && let Some((question, why)) = input.misfit(&answers)
+            {
+                return Err(Rejection::AnswerMisfit { question: question.id.clone(), why });
+            }
             let turn = turn.clone();
             out.chat_event(&chat, ChatEvent::InputAnswered { turn, request, outcome, answers });
         }
         Command::DraftAnswer { chat, request, question, answer } => {
             let (turn, input) = out.open_input(&chat, &request)?;
-            if !input.questions.iter().any(|known| known.id == question) {
+            let Some(asked) = input.questions.iter().find(|known| known.id == question) else {
                 return Err(Rejection::UnknownQuestion(question));
+            };
+            // A draft may be anything on its way to an answer.
+            if let Some(Answer::Submitted(value)) = &answer
+                && let Some(why) = asked.misfit(value)
+            {
+                return Err(Rejection::AnswerMisfit { question, why });
             }
             if input.answers.get(&question) != answer.as_ref() {
                 let turn = turn.clone();

@@ -2,9 +2,10 @@
 
 use grove_wire::ahp::{
     ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswer, ChatInputNumberAnswer,
-    ChatInputOption, ChatInputQuestion, ChatInputSelectedAnswer, ChatInputSelectedManyAnswer, ChatInputSkipped,
-    ChatInputTextAnswer, ConfirmationOption, ConfirmationOptionKind,
+    ChatInputNumberQuestion, ChatInputOption, ChatInputQuestion, ChatInputSelectedAnswer, ChatInputSelectedManyAnswer,
+    ChatInputSkipped, ChatInputTextAnswer, ConfirmationOption, ConfirmationOptionKind,
 };
+use serde_json::Number;
 
 use crate::show::call::{self, Subject};
 use crate::show::diff;
@@ -88,7 +89,7 @@ impl Asking {
                             let label = format!("{}{recommended}{}", option.label, about.unwrap_or_default());
                             words.push_str(&format!("\n  {} {}", bold(number + 1), harmless(&label)));
                         }
-                        (words, hint(question).to_owned())
+                        (words, hint(question))
                     }
                     None => (words.trim_end().to_owned(), "[y when it is done, n to decline]".to_owned()),
                 }
@@ -273,15 +274,51 @@ fn options(question: &ChatInputQuestion) -> &[ChatInputOption] {
     }
 }
 
-fn hint(question: &ChatInputQuestion) -> &'static str {
+/// The prompt of a question, with the bounds of an answer.
+fn hint(question: &ChatInputQuestion) -> String {
     match question {
-        ChatInputQuestion::Boolean(_) => "[y/n]",
-        ChatInputQuestion::SingleSelect(_) => "[a number]",
-        ChatInputQuestion::MultiSelect(_) => "[numbers, with commas between them]",
-        ChatInputQuestion::Text(_)
-        | ChatInputQuestion::Number(_)
-        | ChatInputQuestion::Integer(_)
-        | ChatInputQuestion::Unknown(_) => ">",
+        ChatInputQuestion::Boolean(_) => "[y/n]".to_owned(),
+        ChatInputQuestion::SingleSelect(_) => "[a number]".to_owned(),
+        ChatInputQuestion::MultiSelect(select) => match bounds(select.min.as_ref(), select.max.as_ref()) {
+            Some(bounds) => format!("[{bounds} numbers, with commas between them]"),
+            None => "[numbers, with commas between them]".to_owned(),
+        },
+        ChatInputQuestion::Text(text) => match bounds(text.min.as_ref(), text.max.as_ref()) {
+            Some(bounds) => format!("[{bounds} characters] >"),
+            None => ">".to_owned(),
+        },
+        ChatInputQuestion::Number(number) => match bounds(number.min.as_ref(), number.max.as_ref()) {
+            Some(bounds) => format!("[a number, {bounds}] >"),
+            None => "[a number] >".to_owned(),
+        },
+        ChatInputQuestion::Integer(number) => match bounds(number.min.as_ref(), number.max.as_ref()) {
+            Some(bounds) => format!("[a whole number, {bounds}] >"),
+            None => "[a whole number] >".to_owned(),
+        },
+        ChatInputQuestion::Unknown(_) => ">".to_owned(),
+    }
+}
+
+fn within(asked: &ChatInputNumberQuestion, value: &Number) -> Result<(), String> {
+    let value = value.as_f64().unwrap_or_default();
+    let of = |bound: &Option<Number>| bound.as_ref().and_then(Number::as_f64);
+    let fits = of(&asked.min).is_none_or(|min| value >= min) && of(&asked.max).is_none_or(|max| value <= max);
+    must_fit(fits, asked.min.as_ref(), asked.max.as_ref(), "is wanted")
+}
+
+fn must_fit<T: std::fmt::Display>(fits: bool, min: Option<&T>, max: Option<&T>, what: &str) -> Result<(), String> {
+    match (fits, bounds(min, max)) {
+        (false, Some(bounds)) => Err(format!("{bounds} {what}")),
+        (true, _) | (false, None) => Ok(()),
+    }
+}
+
+fn bounds<T: std::fmt::Display>(min: Option<&T>, max: Option<&T>) -> Option<String> {
+    match (min, max) {
+        (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+        (Some(min), None) => Some(format!("at least {min}")),
+        (None, Some(max)) => Some(format!("at most {max}")),
+        (None, None) => None,
     }
 }
 
@@ -297,15 +334,23 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
         };
     }
     submitted(match question {
-        ChatInputQuestion::Text(_) | ChatInputQuestion::Unknown(_) => {
+        ChatInputQuestion::Text(asked) => {
+            let length = text.chars().count() as u64;
+            let fits = asked.min.is_none_or(|min| length >= min) && asked.max.is_none_or(|max| length <= max);
+            must_fit(fits, asked.min.as_ref(), asked.max.as_ref(), "characters are wanted")?;
             ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() })
         }
-        ChatInputQuestion::Number(_) => ChatInputAnswerValue::Number(ChatInputNumberAnswer {
-            value: text.parse().map_err(|_| format!("{text:?} is no number"))?,
-        }),
-        ChatInputQuestion::Integer(_) => ChatInputAnswerValue::Number(ChatInputNumberAnswer {
-            value: text.parse::<i64>().map_err(|_| format!("{text:?} is no whole number"))?.into(),
-        }),
+        ChatInputQuestion::Unknown(_) => ChatInputAnswerValue::Text(ChatInputTextAnswer { value: text.to_owned() }),
+        ChatInputQuestion::Number(asked) => {
+            let value: Number = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+            within(asked, &value)?;
+            ChatInputAnswerValue::Number(ChatInputNumberAnswer { value })
+        }
+        ChatInputQuestion::Integer(asked) => {
+            let value = text.parse::<i64>().map_err(|_| format!("{text:?} is no whole number"))?.into();
+            within(asked, &value)?;
+            ChatInputAnswerValue::Number(ChatInputNumberAnswer { value })
+        }
         ChatInputQuestion::Boolean(_) => {
             let value = yes_or_no(text).ok_or_else(|| "y or n".to_owned())?;
             ChatInputAnswerValue::Boolean(ChatInputBooleanAnswer { value })
@@ -331,6 +376,9 @@ pub(crate) fn answer(question: &ChatInputQuestion, line: &str) -> Result<ChatInp
                     None => return Err(format!("{word:?} is none of the options")),
                 }
             }
+            let count = (many.value.len() + many.freeform_values.as_ref().map_or(0, Vec::len)) as u64;
+            let fits = select.min.is_none_or(|min| count >= min) && select.max.is_none_or(|max| count <= max);
+            must_fit(fits, select.min.as_ref(), select.max.as_ref(), "choices are wanted")?;
             ChatInputAnswerValue::SelectedMany(many)
         }
     })

@@ -103,6 +103,10 @@ Examples:
 Exit codes with --wait: 0 complete, 6 the turn failed, 7 it was cancelled, 130
 left with Ctrl-C.";
 
+const PERMISSIONS_HELP: &str = "\
+Examples:
+  grove permissions 7d3f           list rules and remembered answers
+  grove permissions 7d3f --revoke  ask a person about everything again";
 const APPROVE_HELP: &str = "\
 Examples:
   grove approve
@@ -149,7 +153,7 @@ proxies) and those that --pass-env names. A secret is better passed than
 written into the file.";
 
 /// Flags that every command takes.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Common {
     /// The folder in which the host keeps everything [default: the platform's data folder]
     #[arg(long, global = true, value_name = "DIR")]
@@ -185,6 +189,9 @@ pub(crate) enum Command {
     Deny(DenyArgs),
     /// Answer what the agent of a session asks: one TEXT for each question
     Answer(AnswerArgs),
+    /// List what a session may do without asking, or revoke it
+    #[command(after_help = PERMISSIONS_HELP)]
+    Permissions(SessionPermissionsArgs),
     /// Show everything that was said in a session, with the branches that were left
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
@@ -485,6 +492,20 @@ pub(crate) struct CancelArgs {
     pub(crate) connect: ConnectArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SessionPermissionsArgs {
+    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    pub(crate) session: String,
+    /// Revoke everything that is allowed, so that a person is asked again; denials stay
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
 /// Which permission is meant.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionArgs {
@@ -696,7 +717,7 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 takes a free one [default: 127.0.0.1:4747]
     ///

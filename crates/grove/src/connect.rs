@@ -122,6 +122,10 @@ impl Reach {
         self.settings.stores.value.contains_key(name)
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub(crate) fn data_dir(&self) -> &Path {
         &self.settings.data_dir.value
     }

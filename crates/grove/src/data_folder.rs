@@ -193,6 +193,25 @@ fn stores_path(data_dir: &Path) -> PathBuf {
     data_dir.join("stores.json")
 }
 
+/// The `PATH` of a command that knew an agent which the host did not; the host looks for agents there as well.
+pub(crate) fn read_client_path(data_dir: &Path) -> Option<String> {
+    fs::read_to_string(client_path_file(data_dir)).ok().filter(|path| path.len() <= CLIENT_PATH_BYTES)
+}
+
+/// A longer `PATH` is not kept.
+const CLIENT_PATH_BYTES: usize = 64 << 10;
+
+pub(crate) fn write_client_path(data_dir: &Path, path: &str) -> Result<()> {
+    if path.len() > CLIENT_PATH_BYTES {
+        bail!("PATH has more than {CLIENT_PATH_BYTES} bytes");
+    }
+    write_private(&client_path_file(data_dir), path)
+}
+
+fn client_path_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("client-path")
+}
+
 /// Where agents' shims have their folders.
 pub(crate) fn agents_path(data_dir: &Path) -> PathBuf {
     data_dir.join("agents")

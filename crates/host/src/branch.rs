@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use grove_core::{ChatId, Command, Message, SessionTitle, SessionUri, StoreName};
+use grove_core::{ChatId, Command, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
+use grove_wire::x_grove::PermissionsResult;
 use tokio::sync::oneshot;
 
 use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
-use crate::sequencer::Stopped;
+use crate::sequencer::{Published, Stopped};
 use crate::session::{
     Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError,
     TreeRequest, WorkspaceAnswer, WorkspaceRequest,
@@ -78,6 +79,28 @@ impl Renaming {
         let Self { session, told } = self;
         let done = told.await.map_err(|_| AskError::NoSession(session))?;
         Ok(done.map_err(TreeError::Refused)?)
+    }
+}
+
+/// A session that was asked what it may do without a person being asked.
+pub(crate) struct PermissionsInquiry {
+    session: SessionUri,
+    /// Told when everything is revoked, where that is wanted.
+    revoked: Option<oneshot::Receiver<Result<(), String>>>,
+}
+
+impl PermissionsInquiry {
+    pub(crate) async fn answer(self, host: &Host) -> Result<PermissionsResult, AskError> {
+        let Self { session, revoked } = self;
+        if let Some(revoked) = revoked {
+            let done = revoked.await.map_err(|_| AskError::NoSession(session.clone()))?;
+            done.map_err(TreeError::Refused)?;
+        }
+        let wanted = session.clone();
+        let look = move |published: &Published, _: _| {
+            published.session_at(&wanted).map(|session| PermissionsResult::of(&session.details))
+        };
+        host.0.sequencer.read(look).await?.ok_or(AskError::NoSession(session))
     }
 }
 
@@ -174,6 +197,20 @@ impl Host {
         let rename = Command::RenameChat { chat: chat.clone(), title };
         session.inbox.send(ToSession::Do(rename, done)).await.map_err(|_| gone())?;
         Ok(Renaming { session: uri.clone(), told })
+    }
+
+    /// Asks a session what it may do without a person being asked, and to allow nothing more where that is wanted.
+    pub(crate) async fn ask_permissions(&self, uri: &SessionUri, revoke: bool) -> Result<PermissionsInquiry, AskError> {
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let mut revoked = None;
+        if revoke {
+            let (done, told) = oneshot::channel();
+            let change = Command::ChangePermissions(PermissionsChange::Revoke);
+            session.inbox.send(ToSession::Do(change, done)).await.map_err(|_| gone())?;
+            revoked = Some(told);
+        }
+        Ok(PermissionsInquiry { session: uri.clone(), revoked })
     }
 
     /// Asks a session to lie in another store. Everything of it is copied and compared before it does.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use grove_agents::catalog;
 use grove_agents::{Agent, AgentError, AgentSession, Mark, OpenSession};
 use grove_core::*;
 use grove_fs::temp_files::Fate;
@@ -83,6 +84,27 @@ pub(crate) struct Inner {
     damage: Arc<[String]>,
     storage: StorageHealth,
     storage_check: OnceLock<StorageCheck>,
+    /// Looks for agents that came since the host's start, where somebody can.
+    agent_finder: OnceLock<Arc<dyn AgentFinder>>,
+}
+
+/// Looks for agents that a host does not know of yet.
+#[async_trait]
+pub trait AgentFinder: Send + Sync {
+    /// Looks again which agents there are, and adds those that are new ([`Host::add_agent`]).
+    async fn look_again(&self, host: &Host);
+}
+
+/// How an agent that is known by name gets onto a machine.
+fn install_hint(provider: &ProviderId) -> String {
+    match catalog::known(provider.as_str()) {
+        Some(known) => format!(
+            ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
+            known.display_name,
+            known.install.words()
+        ),
+        None => String::new(),
+    }
 }
 
 /// Looks whether what the host stores on is still there; gives what is wrong, in words.
@@ -125,7 +147,7 @@ pub(crate) const MAX_DIRECTORIES: usize = 64;
 pub enum CreateError {
     #[error("{0} is no session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
     BadUri(SessionUri),
-    #[error("there is no agent for provider {0}")]
+    #[error("there is no agent for provider {0}{}", install_hint(.0))]
     UnknownProvider(ProviderId),
     #[error("there is a session {0} already")]
     Exists(SessionUri),
@@ -219,6 +241,7 @@ impl Host {
             damage,
             storage,
             storage_check: OnceLock::new(),
+            agent_finder: OnceLock::new(),
         }));
         host.agents_changed().await?;
         // Some may have gone with the host before, or with their store.
@@ -299,6 +322,23 @@ impl Host {
         check.and_then(|check| check()).or_else(|| self.0.storage.problem())
     }
 
+    /// Looks for an agent that is asked for and not known. The first who is given stays.
+    pub fn set_agent_finder(&self, finder: Arc<dyn AgentFinder>) {
+        if self.0.agent_finder.set(finder).is_err() {
+            tracing::warn!("a host has one finder of agents: the second one is not used");
+        }
+    }
+
+    /// The agent of this name. Where it is not known, it is looked for once more: it may have been installed since.
+    async fn agent_named(&self, provider: &ProviderId) -> Option<Arc<dyn Agent>> {
+        let find = || self.agents().iter().find(|agent| agent.info().provider == *provider).cloned();
+        if let Some(agent) = find() {
+            return Some(agent);
+        }
+        self.0.agent_finder.get()?.look_again(self).await;
+        find()
+    }
+
     pub(crate) fn trust(&self) -> Option<&Arc<dyn FolderTrust>> {
         self.0.trust.get()
     }
@@ -369,7 +409,7 @@ impl Host {
             Some(provider) => provider,
             None => ProviderId::from(wanted.uri.scheme().unwrap_or_default()),
         };
-        let agent = self.agents().iter().find(|agent| agent.info().provider == provider).cloned();
+        let agent = self.agent_named(&provider).await;
         let agent = agent.ok_or_else(|| CreateError::UnknownProvider(provider.clone()))?;
         if let Some(model) = &wanted.model
             && !agent.info().has_model(model)

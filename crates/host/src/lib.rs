@@ -65,7 +65,7 @@ pub use config::{Compaction, Config, Durability, Folders, Limits};
 pub use connection::FrameLog;
 pub use entrusted::{DeleteError, Deleted, EntrustError, ForkError, ResumeError};
 pub use env::*;
-pub use host::{CreateError, CreateSession, Host, NoId, STORE_SETTING, Status};
+pub use host::{AgentFinder, CreateError, CreateSession, Host, NoId, STORE_SETTING, Status};
 pub use journal::{Contents, FileJournal, Journal, JournalError, NoJournal, Recovered, Sync, recover};
 pub use leases::Lease;
 pub use sequencer::{NotWritten, Stopped};

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use grove_wire::ahp::schema::Closed;
 use grove_wire::ahp::{
     Action, ActionEnvelope, ActiveTurn, ChatState, ContentRef, InitializeResult, Method, ROOT, ResponsePart, RootState,
-    SessionConfigSchema, SessionLifecycle, SessionState, Snapshot, SnapshotState, ToolCallState, Turn, reduce, status,
+    SessionLifecycle, SessionState, Snapshot, SnapshotState, ToolCallState, Turn, derive_session, reduce,
 };
 use grove_wire::jsonrpc::{self, ErrorObject, Frame, Id, Message as Rpc};
 use serde::de::DeserializeOwned;
@@ -465,6 +465,9 @@ impl Client {
             let action: Action = serde_json::from_value(envelope.action.clone()).unwrap();
             assert!(!matches!(action, Action::Unknown(_)), "{action:?}");
             reduce::reduce(state, &action);
+            if let SnapshotState::Session(session) = state {
+                derive_session(session);
+            }
         }
         self.envelopes.push(envelope);
     }
@@ -477,17 +480,11 @@ impl Client {
     }
 }
 
-/// Two states of a channel must be the same, but for what no action carries: a chat's title, what a session does, and
-/// the schema of its settings. A snapshot may hold fewer turns; those that both hold must agree.
+/// Two states of a channel must be the same, but for what no action of the channel carries: a chat's title. A snapshot
+/// may hold fewer turns; those that both hold must agree.
 pub fn must_be_same(whose: &str, uri: &str, mut mine: SnapshotState, mut theirs: SnapshotState) {
     for state in [&mut mine, &mut theirs] {
         match state {
-            SnapshotState::Session(session) => {
-                session.status &= !status::ACTIVITY;
-                if let Some(config) = &mut session.config {
-                    config.schema = SessionConfigSchema::default();
-                }
-            }
             SnapshotState::Chat(chat) => {
                 chat.title.clear();
                 chat.changes = None;

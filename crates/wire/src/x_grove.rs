@@ -31,6 +31,7 @@ pub enum Method {
     Navigate,
     Label,
     Rename,
+    Permissions,
     Branch,
     Fork,
     Merge,
@@ -46,12 +47,13 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 59] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
         Self::Label,
         Self::Rename,
+        Self::Permissions,
         Self::Branch,
         Self::Fork,
         Self::Merge,
@@ -114,6 +116,7 @@ impl Method {
             Method::Navigate => "x-grove/navigate",
             Method::Label => "x-grove/label",
             Method::Rename => "x-grove/rename",
+            Method::Permissions => "x-grove/permissions",
             Method::Branch => "x-grove/branch",
             Method::Fork => "x-grove/fork",
             Method::Merge => "x-grove/merge",
@@ -318,6 +321,43 @@ pub struct LabelResult {
 #[serde(rename_all = "camelCase")]
 pub struct RenameParams {
     pub title: String,
+}
+
+/// Lists what a session may do without a person being asked, after revoking it where that is wanted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PermissionsParams {
+    /// Revoke everything that allows something: `allowAll`, rules, folders and remembered answers. Denials stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub revoke: bool,
+}
+
+/// What a session may do without a person being asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PermissionsResult {
+    /// Everything is allowed that no rule denies.
+    pub allow_all: bool,
+    pub approved: Vec<grove_core::PermissionRule>,
+    pub denied: Vec<grove_core::PermissionRule>,
+    /// Folders in which reading is allowed.
+    pub directories: Vec<String>,
+    /// Answers that a person gave for all times.
+    pub remembered: Vec<grove_core::Remembered>,
+}
+
+impl PermissionsResult {
+    pub fn of(details: &grove_core::Details) -> Self {
+        let grove_core::Permissions { allow_all, approved, denied, directories, primary: _ } =
+            details.permissions.clone().unwrap_or_default();
+        Self { allow_all, approved, denied, directories, remembered: details.remembered.clone() }
+    }
+
+    /// Whether anything is allowed without a person being asked.
+    pub fn allows_anything(&self) -> bool {
+        let remembers = self.remembered.iter().any(|known| known.option.allows);
+        self.allow_all || !self.approved.is_empty() || !self.directories.is_empty() || remembers
+    }
 }
 
 /// It has that name now.

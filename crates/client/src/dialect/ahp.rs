@@ -63,6 +63,9 @@ impl Model for Ahp {
 
     fn reduce(state: &mut State, action: &Action) {
         ahp::reduce::reduce(state, action);
+        if let (State::Session(session), Action::Session(_)) = (state, action) {
+            ahp::derive_session(session);
+        }
     }
 }
 

@@ -129,11 +129,10 @@ impl Talk {
     }
 }
 
-/// A state without what no action of its channel carries, which is as old as its snapshot: the activity of a session's
-/// chats in its own status, and a chat's title, which travels on the session's channel.
+/// A state without what no action of its channel carries, which is as old as its snapshot: a chat's title, which travels
+/// on the session's channel.
 fn comparable(mut state: State) -> State {
     match &mut state {
-        State::Session(session) => session.status &= !status::ACTIVITY,
         State::Chat(chat) => chat.title.clear(),
         _ => {}
     }

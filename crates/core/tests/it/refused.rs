@@ -482,7 +482,16 @@ fn an_answer_belongs_to_a_question_and_what_is_required_is_answered() {
     let unanswered = || Rejection::Unanswered(QUESTION.into());
     let answer_first = "question answer must be answered first";
     let skipped = Answer::Skipped { freeform: vec![] };
+    let misfit = || Answers::from([(QUESTION.into(), Answer::Submitted(AnswerValue::YesOrNo(true)))]);
+    let of_another_kind = || {
+        let why = "is of another kind: a text is wanted".to_owned();
+        Rejection::AnswerMisfit { question: QUESTION.into(), why }
+    };
+    let does_not_fit = "the answer to question answer does not fit: it is of another kind: a text is wanted";
+    let submitted = || Some(Answer::Submitted(AnswerValue::YesOrNo(true)));
     check(vec![
+        client_wants(questioned(), accept(misfit()), of_another_kind(), does_not_fit),
+        client_wants(questioned(), draft_answer("q1", QUESTION, submitted()), of_another_kind(), does_not_fit),
         client_wants(questioned(), accept(stray()), unknown(), no_question),
         client_wants(questioned(), answer("q1", InputOutcome::Declined, stray()), unknown(), no_question),
         client_wants(questioned(), draft_answer("q1", "other", Some(draft("th"))), unknown(), no_question),
@@ -744,6 +753,7 @@ fn every_reason_is_said_in_its_own_words() {
             Rejection::TooManyRules => 24,
             Rejection::NotYours => 25,
             Rejection::EmptyMessage => 26,
+            Rejection::AnswerMisfit { .. } => 27,
         }
     }
     let all = [
@@ -774,8 +784,9 @@ fn every_reason_is_said_in_its_own_words() {
         Rejection::TooManyRules,
         Rejection::NotYours,
         Rejection::EmptyMessage,
+        Rejection::AnswerMisfit { question: "x".into(), why: "is less than 1".to_owned() },
     ];
-    assert!(all.iter().map(describe).eq(0..27));
+    assert!(all.iter().map(describe).eq(0..28));
     let words: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), all.len());
 }

@@ -1,5 +1,6 @@
 //! The agents of a host: made when it starts, and looked at again when it is told to.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use grove_agents::Agent;
 use grove_agents::acp::{AcpAgent, AcpProgram, Documents, Fleet, FleetOptions};
 use grove_agents::scripted::ScriptedAgent;
 use grove_core::{ChatId, ModelInfo, ProviderId, SessionId};
-use grove_host::{Host, Stopped};
+use grove_host::{AgentFinder, Host, Stopped};
 use grove_shim::{ShimLimits, ShimProgram};
 use tokio::sync::watch;
 
@@ -108,11 +109,48 @@ impl Backends {
     }
 }
 
-/// The agents that are installed or configured, and not turned off.
+/// Looks again for an agent that is asked for and not known: it may be new, or in the PATH of commands and not of the host.
+pub(crate) struct Finder {
+    backends: Arc<Backends>,
+    load: Box<dyn Fn() -> Result<Settings> + Send + Sync>,
+}
+
+impl Finder {
+    /// `load` reads the settings as they are now.
+    pub(crate) fn new(backends: Arc<Backends>, load: impl Fn() -> Result<Settings> + Send + Sync + 'static) -> Self {
+        Self { backends, load: Box::new(load) }
+    }
+}
+
+#[async_trait]
+impl AgentFinder for Finder {
+    async fn look_again(&self, host: &Host) {
+        match (self.load)() {
+            // A host that stops needs no agents.
+            Ok(settings) => self.backends.reread(&settings, host).await.unwrap_or_default(),
+            Err(error) => tracing::warn!("agents are not looked for again: {error:#}"),
+        }
+    }
+}
+
+/// The agents that are installed or configured, and not turned off. The host's own PATH comes first, then that of commands.
 fn usable(settings: &Settings) -> Vec<AcpProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let offers = offers(&settings.agents.value, &path, &environment());
-    offers.iter().filter_map(|offer| offer.program()).cloned().collect()
+    let find = |path: &OsStr| {
+        let offers = offers(&settings.agents.value, path, &environment());
+        offers.iter().filter_map(|offer| offer.program()).cloned().collect::<Vec<_>>()
+    };
+    let mut programs = find(&path);
+    if let Some(theirs) = data_folder::read_client_path(&settings.data_dir.value) {
+        for mut program in find(OsStr::new(&theirs)) {
+            if programs.iter().all(|known| known.provider != program.provider) {
+                // What the program itself runs, such as its interpreter, is in that PATH as well.
+                program.env.entry("PATH".to_owned()).or_insert_with(|| theirs.clone());
+                programs.push(program);
+            }
+        }
+    }
+    programs
 }
 
 /// Lets clients know whenever an agent's models become known.

@@ -266,7 +266,8 @@ fn advise(rows: &[Row], settings: &Settings, host_runs: bool) {
         .collect();
     if !late.is_empty() {
         anstream::eprintln!(
-            "the host that is running does not know of {} yet: `kill -HUP` or a restart lets it look again",
+            "the host that is running does not know of {} yet: it looks again when a session asks for one \
+             (`grove run --agent NAME`)",
             late.join(", ")
         );
     }

@@ -22,6 +22,7 @@ pub(crate) mod marks;
 pub(crate) mod meant;
 pub(crate) mod moving;
 pub(crate) mod open;
+pub(crate) mod permissions;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod send;

@@ -1,16 +1,21 @@
 //! `grove run`
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use grove_agents::catalog;
 use grove_client::Outcome;
 use grove_wire::{ahp, v1};
 
 use super::{Failure, errand};
+use crate::agents::{State, offers};
 use crate::cli::{Common, Protocol, RunArgs};
 use crate::connect::{Reach, id_of, new_id};
+use crate::data_folder;
 use crate::follow::{Envelopes, Manner, Output, TICK, Until, closed, follow, output};
+use crate::settings::environment;
 use crate::show::screen::Screen;
 use crate::show::style::dim;
 use crate::talk::any::{AnyTalk, Arriving};
@@ -55,7 +60,7 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: Option<&Path>) -> Result<(
                 let agents = state.root().map(|root| root.agents.as_slice()).unwrap_or_default();
                 agents.iter().map(|agent| agent.provider.clone()).collect()
             });
-            let uri = new_session(args.agent.as_deref(), &agents)?;
+            let uri = new_session(reach, args.agent.as_deref(), &agents)?;
             let create = ahp::CreateSessionParams {
                 channel: uri.clone(),
                 working_directories: folder.map(|folder| vec![folder]),
@@ -75,7 +80,7 @@ async fn begin(reach: &Reach, args: &RunArgs, folder: Option<&Path>) -> Result<(
                 let agents = state.root().map(|root| root.agents.as_slice()).unwrap_or_default();
                 agents.iter().map(|agent| agent.provider.clone()).collect()
             });
-            let uri = new_session(args.agent.as_deref(), &agents)?;
+            let uri = new_session(reach, args.agent.as_deref(), &agents)?;
             let create = v1::CreateSessionParams {
                 session: uri.clone(),
                 provider: None,
@@ -164,14 +169,47 @@ fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// The URI of a session that is to be made, of the agent that is wanted or the host's first.
-fn new_session(wanted: Option<&str>, agents: &[String]) -> Result<String, Failure> {
+fn new_session(reach: &Reach, wanted: Option<&str>, agents: &[String]) -> Result<String, Failure> {
     let agent = match wanted {
-        Some(wanted) => agents.iter().find(|agent| *agent == wanted).ok_or_else(|| {
-            Failure::NotFound(format!("there is no agent {wanted:?}: this host has {}", agents.join(", ")))
-        })?,
-        None => agents.first().context("this host has no agents")?,
+        Some(wanted) if agents.iter().any(|agent| agent == wanted) => wanted,
+        Some(wanted) => unknown_agent(reach, wanted, agents)?,
+        None => agents.first().map(String::as_str).context("this host has no agents")?,
     };
     Ok(format!("{agent}:/{}", new_id()?))
+}
+
+/// An agent that the host does not know. It looks again when a session asks for it, also where this command finds it.
+fn unknown_agent<'a>(reach: &Reach, wanted: &'a str, agents: &[String]) -> Result<&'a str, Failure> {
+    let none = || format!("there is no agent {wanted:?}: this host has {}", agents.join(", "));
+    if reach.is_far() {
+        // Which programs there are is that machine's to say, and its host names the one that is missing.
+        return match catalog::known(wanted) {
+            Some(_) => Ok(wanted),
+            None => Err(Failure::NotFound(none())),
+        };
+    }
+    let offers = offers(&reach.settings().agents.value, &search_path(), &environment());
+    let offer = offers.into_iter().find(|offer| offer.provider == wanted).ok_or_else(|| Failure::NotFound(none()))?;
+    match offer.state {
+        State::BuiltIn | State::Installed { .. } => {
+            let path = search_path();
+            let path = path.to_str().context("PATH is not text: the host cannot be told where the agent is")?;
+            data_folder::write_client_path(reach.data_dir(), path)?;
+            Ok(wanted)
+        }
+        State::Missing { advice, .. } => Err(Failure::NotFound(format!(
+            "{} is not installed: `{advice}` installs it, then try again",
+            offer.display_name
+        ))),
+        State::Disabled => Err(Failure::NotFound(format!(
+            "{wanted} is turned off by `enabled = false` in {}",
+            reach.settings().config_file.display()
+        ))),
+    }
+}
+
+fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
 }
 
 /// Waits until a session can be used.

@@ -17,7 +17,7 @@ use grove_work::Roots;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Failure, say, say_page};
-use crate::agents::backends::Backends;
+use crate::agents::backends::{Backends, Finder};
 use crate::cli::{Common, ServeArgs};
 use crate::damage_file;
 use crate::data_folder::DataFolder;
@@ -68,7 +68,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
 
     let mut config = config(settings);
     let private = config.folders.roots.private.clone();
-    let backends = Backends::new(settings, args.log_agent_frames.clone(), private)?;
+    let backends = Arc::new(Backends::new(settings, args.log_agent_frames.clone(), private)?);
     if let Some(file) = &args.log_frames {
         let log = FrameLog::append_to(file).with_context(|| format!("{} cannot be written", file.display()))?;
         config.frame_log = Some(log);
@@ -85,6 +85,9 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     backends.attend(&host);
     host.set_storage_check(folder.check());
     tokio::spawn(watch_storage(host.clone()));
+    let (its_common, its_args) = (common.clone(), args.clone());
+    let load = move || Settings::load(&its_common, &its_args);
+    host.set_agent_finder(Arc::new(Finder::new(backends.clone(), load)));
     let trust = Arc::new(TrustedFolders::of(folder.path()));
     host.set_trust(trust.clone());
     let history = show_history(&host, &folder, settings);

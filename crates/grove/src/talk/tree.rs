@@ -5,8 +5,8 @@ use grove_client::{Ahp, Client, RequestError, V1};
 use grove_wire::ahp::{error_code, status};
 use grove_wire::x_grove::{
     AbortResult, BranchParams, CompactParams, CompactResult, ForkParams, LabelParams, LabelResult, MergeParams,
-    MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult, RenameParams,
-    RenameResult, TreeParams, TreeResult, TreeRow,
+    MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult,
+    PermissionsParams, PermissionsResult, RenameParams, RenameResult, TreeParams, TreeResult, TreeRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -207,6 +207,11 @@ impl Tree {
     /// Gives the chat another name, and the session with its main one.
     pub(crate) async fn rename(&self, params: &RenameParams) -> Result<RenameResult, Failure> {
         self.ask(Method::Rename, params).await
+    }
+
+    /// Lists what the session may do without a person being asked, after revoking it where that is wanted.
+    pub(crate) async fn permissions(&self, params: &PermissionsParams) -> Result<PermissionsResult, Failure> {
+        self.ask(Method::Permissions, params).await
     }
 
     /// Makes a new session with what was said before a message of the user.

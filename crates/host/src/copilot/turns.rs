@@ -99,7 +99,7 @@ impl Peer {
         });
         let Some(request) = request.await? else { return Ok(Success::NO) };
         let Some(question) = request.questions.first() else { return Ok(Success::NO) };
-        let answer = decode::answer(question, &params.response).map_err(Refused::Failed)?;
+        let answer = fitting(question, &params.response).map_err(Refused::Failed)?;
         let answers = Answers::from([(question.id.clone(), answer)]);
         self.accept_input(&session, &request, answers).await
     }
@@ -113,7 +113,7 @@ impl Peer {
                 let asked = project::user_input(&session, &request, Some(question));
                 let Some(response) = peer.ask_one(&asked).await else { return };
                 // Others may still give one that fits.
-                let Ok(answer) = decode::answer(question, &response) else { return };
+                let Ok(answer) = fitting(question, &response) else { return };
                 answers.insert(question.id.clone(), answer);
             }
             if let Ok(session) = peer.find(session.as_str()).await {
@@ -172,6 +172,16 @@ impl Peer {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The answer to a question, where it is one.
+fn fitting(question: &Question, response: &UserInputResponse) -> Result<Answer, String> {
+    let answer = decode::answer(question, response)?;
+    let misfit = match &answer {
+        Answer::Submitted(value) => question.misfit(value),
+        Answer::Draft(_) | Answer::Skipped { .. } => None,
+    };
+    misfit.map_or(Ok(answer), |why| Err(format!("the answer does not fit: it {why}")))
 }
 
 fn calls(turn: &ActiveTurn) -> impl Iterator<Item = &ToolCall> {

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
 use super::{handover, workspace};
-use crate::branch::{AskError, Asked, Migrating, Renaming, TreePlace};
+use crate::branch::{AskError, Asked, Migrating, PermissionsInquiry, Renaming, TreePlace};
 use crate::host::{CreateError, Host};
 use crate::session::{
     HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest,
@@ -38,6 +38,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Compact
         | Method::Abort
         | Method::Rename
+        | Method::Permissions
         | Method::Migrate
         | Method::Workspace(_)
         | Method::Handover(_)
@@ -70,6 +71,7 @@ enum What {
     Tree { place: TreePlace, asked: Asked, then: Then },
     Migrate(Migrating),
     Rename(Renaming),
+    Permissions(PermissionsInquiry),
 }
 
 /// What somebody asks for.
@@ -79,6 +81,7 @@ enum Wanted {
     Handover(HandoverRequest),
     Migrate(StoreName),
     Rename(String),
+    Permissions { revoke: bool },
 }
 
 /// What becomes of the session's answer.
@@ -114,6 +117,10 @@ pub(crate) async fn begin(
         Wanted::Rename(title) => {
             let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refusal(&error))?;
             Ok(Begun::Tree(TreeBegun { id, what: What::Rename(renaming) }))
+        }
+        Wanted::Permissions { revoke } => {
+            let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refusal(&error))?;
+            Ok(Begun::Tree(TreeBegun { id, what: What::Permissions(asked) }))
         }
         Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
         Wanted::Handover(request) => handover::begin(host, id, request, place).await.map(Begun::Handover),
@@ -189,6 +196,9 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
             return Ok(Wanted::Tree(TreeRequest::Cut { before: None }, then));
         }
         Method::Rename => return Ok(Wanted::Rename(read_params::<RenameParams>(params)?.title)),
+        Method::Permissions => {
+            return Ok(Wanted::Permissions { revoke: read_params::<PermissionsParams>(params)?.revoke });
+        }
         Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(Wanted::Handover),
@@ -234,6 +244,7 @@ impl TreeBegun {
                 encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
             What::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
+            What::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
     }

@@ -66,6 +66,7 @@ fn is_open(method: Method) -> bool {
         | Method::Abort => true,
         // Its name, what it has beside its conversation, where it lies, and what is about other sessions.
         Method::Rename
+        | Method::Permissions
         | Method::Migrate
         | Method::Workspace(_)
         | Method::Handover(_)

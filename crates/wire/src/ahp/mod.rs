@@ -36,6 +36,7 @@ pub mod action;
 pub mod carried;
 pub mod command;
 pub mod decode;
+mod derived;
 pub mod encode;
 pub mod error;
 pub mod notification;
@@ -49,6 +50,7 @@ pub mod version;
 
 pub use action::*;
 pub use command::*;
+pub use derived::derive_session;
 pub use error::*;
 pub use notification::*;
 pub use state::*;

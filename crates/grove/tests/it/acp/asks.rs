@@ -58,6 +58,31 @@ async fn of_two_permission_requests_of_one_call_each_is_shown_and_answered() {
 }
 
 #[tokio::test]
+async fn what_a_session_may_do_without_asking_is_listed_and_revoked() {
+    let stage = Stage::new(Character::default());
+    let (mut client, chat) = stage.begin().await;
+    let call = json!({"toolCallId": "c", "title": "make", "kind": "execute", "rawInput": {"command": "make"}});
+    let option = json!({"optionId": "allow_always", "kind": "allow_always", "name": "Always"});
+    let steps = json!([{"ask": {"tool_call": call, "options": [option]}}]);
+    start(&mut client, &chat, "t1", &steps).await;
+    let call = asked(&mut client, &chat).await;
+    answer(&mut client, &chat, "t1", &call, "allow_always").await;
+    client.turn_end(&chat, "t1").await;
+    // The same is not asked again.
+    run(&mut client, &chat, "t2", steps.clone()).await;
+    let listed = stage.place.run(&["permissions", ID]);
+    assert!(listed.stdout.contains("allow  command make (remembered: Always)"), "{} {}", listed.stdout, listed.stderr);
+    let revoked = stage.place.run(&["permissions", ID, "--revoke", "--json"]);
+    let told: Value = serde_json::from_str(&revoked.stdout).unwrap();
+    assert_eq!((&told["allowAll"], &told["remembered"]), (&json!(false), &json!([])), "{told}");
+    start(&mut client, &chat, "t3", &steps).await;
+    let call = asked(&mut client, &chat).await;
+    answer(&mut client, &chat, "t3", &call, "allow_always").await;
+    client.turn_end(&chat, "t3").await;
+    client.must_agree_on_all().await;
+}
+
+#[tokio::test]
 async fn an_elicitation_is_a_question_that_any_client_answers() {
     let stage = Stage::new(Character::default());
     let (mut client, chat) = stage.begin().await;
@@ -88,7 +113,13 @@ async fn an_elicitation_is_a_question_that_any_client_answers() {
     });
     let reason = other.rejected(&chat, answered.clone()).await;
     assert!(reason.contains("size"), "{reason}");
+    answered["answers"]["size"] = submitted("number", json!(10));
+    let reason = other.rejected(&chat, answered.clone()).await;
+    assert!(reason.contains("size") && reason.contains("is more than 9"), "{reason}");
     answered["answers"]["size"] = submitted("number", json!(7));
+    answered["answers"]["colour"] = submitted("selected", json!("green"));
+    let reason = other.rejected(&chat, answered.clone()).await;
+    assert!(reason.contains("none of the options"), "{reason}");
     answered["answers"]["colour"] = submitted("selected", json!("blue"));
     accepted(&mut other, &chat, answered).await;
     let told = markdown(&client.turn_end(&chat, "t").await.response_parts);

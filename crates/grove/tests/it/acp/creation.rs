@@ -98,6 +98,25 @@ async fn an_agent_of_a_session_that_nobody_prompts_stops_when_it_is_idle() {
     assert_eq!(said(&mut client, &chat, "t", json!([{"say": "back"}])).await, "back");
 }
 
+#[test]
+fn an_agent_that_only_the_commands_path_has_is_found_when_it_is_asked_for() {
+    let stage = Stage::new(Character::default());
+    let script = format!("#!/bin/sh\nexec {}\n", agent_program().display());
+    let program = stage.place.write("bin/claude-agent-acp", script);
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let run = |agent: &str| {
+        let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+        let mut command = stage.place.grove(&["run", "--agent", agent, "hello"]);
+        command.env("PATH", path).arg("--data-dir").arg(stage.place.data());
+        Ran::from(command.output().unwrap())
+    };
+    let ran = run("claude");
+    assert!(ran.code == Some(0) && ran.stdout.contains("You said: hello"), "{} {}", ran.stdout, ran.stderr);
+    let missing = run("codex");
+    assert!(missing.stderr.contains("npm install -g @zed-industries/codex-acp"), "{}", missing.stderr);
+    assert_eq!(missing.code, Some(8));
+}
+
 #[tokio::test]
 async fn a_forked_session_starts_no_agent_before_its_turn() {
     let stage = Stage::new(Character { slow_start: 300, ..Character::default() });

@@ -129,8 +129,8 @@ pub fn details(details: &core::Details) -> Option<Object> {
 
 /// What a session is doing: what its chats are, the most urgent first; and its own flags.
 ///
-/// No action of a session carries the activity of its chats, so in a state that is kept by actions these bits are as old
-/// as its snapshot: the rows of the chats are what to look at.
+/// No action of a session carries the activity of its chats: a client that keeps a state by actions derives it from the
+/// rows of the chats ([`derive_session`](crate::ahp::derive_session)).
 pub fn session_status(session: &core::Session, failed: bool) -> u32 {
     let any = |status| session.catalogue.iter().any(|row| row.status == status);
     let waits = |input: &core::InputNeeded| !matches!(input.about, core::InputSubject::ClientExecution(_));
