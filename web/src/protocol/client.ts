@@ -104,6 +104,11 @@ export class Client implements ConnectionOwner {
     return this.#peer.request(method, params);
   }
 
+  /** A method that Grove adds to the protocol, whose shapes are not generated. */
+  async requestOwn(method: `x-grove/${string}`, params: Record<string, unknown>): Promise<unknown> {
+    return this.request(method as keyof Requests, params as never);
+  }
+
   /** Opens a channel and calls back whenever what it shows may have changed. Opening it again shares it. */
   open<K extends keyof States>(kind: K, uri: Uri, changed: () => void): Channel<K> {
     let entry = this.#entries.get(uri);

@@ -107,6 +107,31 @@ export function rememberedOf(meta: Meta): Remembered[] {
   });
 }
 
+/** What may happen without anybody being asked, where a client has said so. */
+export interface Policy {
+  allowAll: boolean;
+  approved: { kind: string; argument?: string }[];
+  denied: { kind: string; argument?: string }[];
+  directories: string[];
+}
+
+export function policyOf(meta: Meta): Policy | undefined {
+  const policy = object(meta?.['permissions']);
+  if (!policy) return undefined;
+  const rules = (name: string): Policy['approved'] =>
+    objects(policy[name]).map(({ kind, argument }) => ({
+      kind: text(kind),
+      ...(typeof argument === 'string' ? { argument } : {}),
+    }));
+  const directories = Array.isArray(policy['directories']) ? policy['directories'] : [];
+  return {
+    allowAll: policy['allowAll'] === true,
+    approved: rules('approved'),
+    denied: rules('denied'),
+    directories: directories.filter((folder) => typeof folder === 'string'),
+  };
+}
+
 export function contextOf(meta: Meta): ContextUse | undefined {
   const { used, size } = object(meta?.['context']) ?? {};
   return typeof used === 'number' && typeof size === 'number' ? { used, size } : undefined;

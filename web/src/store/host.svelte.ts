@@ -96,6 +96,11 @@ export class Host {
     return uri;
   }
 
+  /** Has people asked again for everything: nothing is allowed for all times any more. */
+  async revokePermissions(session: Uri): Promise<void> {
+    await this.client.requestOwn('x-grove/permissions', { channel: session, revoke: true });
+  }
+
   async disposeSession(uri: Uri): Promise<void> {
     await this.client.request('disposeSession', { channel: uri });
   }

@@ -182,6 +182,32 @@ describe('a session', () => {
     expectQuiet();
   });
 
+  it('lists what is allowed for all times, and asks again when that is revoked', async () => {
+    const { page } = await open();
+    await newSession(page);
+    const options = [
+      { id: 'always', label: 'Always allow', allows: true, lasting: true },
+      { id: 'no', label: 'Deny', allows: false, lasting: false },
+    ];
+    const steps = [{ tool: { name: 'make', input: 'make', output: 'ok', permission: 'shell', options } }];
+    await prompt(page, script([...steps, { say: 'Once.' }]));
+    await conversation(page).getByRole('button', { name: 'Always allow' }).click();
+    await answers(page).getByText('Once.').waitFor();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await prompt(page, script([...steps, { say: 'Twice.' }]));
+    await answers(page).getByText('Twice.').waitFor();
+
+    await page.getByRole('button', { name: '1 remembered answer' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('make', { exact: true }).waitFor();
+    await dialog.getByRole('button', { name: 'Ask again for everything' }).click();
+    await page.getByRole('button', { name: '1 remembered answer' }).waitFor({ state: 'detached' });
+    await prompt(page, script([...steps, { say: 'Thrice.' }]));
+    await conversation(page).getByRole('button', { name: 'Always allow' }).click();
+    await answers(page).getByText('Thrice.').waitFor();
+    expectQuiet();
+  });
+
   it('asks a question and gets an answer', async () => {
     const { page } = await open();
     await newSession(page);

@@ -380,6 +380,30 @@ describe('settings', () => {
     expect(words(find(shown, 'button'))).toBe('2 remembered answers');
     expect([...shown.querySelectorAll('dialog li')].map(words)).toEqual(['Command ls Always', 'Command make Always']);
   });
+
+  it('say that everything is allowed, list the rules, and have people asked again', async () => {
+    const permissions = {
+      allowAll: true,
+      approved: [{ kind: 'shell', argument: 'make:*' }],
+      denied: [{ kind: 'url' }],
+      directories: ['/w'],
+    };
+    const asked: unknown[] = [];
+    host.client.requestOwn = (method, params) => {
+      asked.push([method, params]);
+      return Promise.resolve({});
+    };
+    const shown = show(Settings, { session: sessionStore({ _meta: { permissions } }) });
+    expect(words(find(shown, 'button'))).toBe('Everything is allowed');
+    expect([...shown.querySelectorAll('dialog li')].map(words)).toEqual([
+      'Address all of them Deny',
+      'Command make:* Allow',
+      'Read /w Allow',
+    ]);
+    find(shown, 'dialog .danger').click();
+    await settled();
+    expect(asked).toEqual([['x-grove/permissions', { channel: 'ahp-session:/1', revoke: true }]]);
+  });
 });
 
 describe('a prompt', () => {

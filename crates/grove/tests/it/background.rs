@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
+use grove_wire::v1::TurnState;
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::{Value, json};
 
@@ -133,7 +133,6 @@ fn a_host_that_cannot_start_is_an_error_with_the_end_of_its_log() {
     let place = Place::new();
     place.write("data/token", "short");
     place.write("data/host.log", "of an earlier host\n");
-    let since = Instant::now();
     let ran = place.run(&["start"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     let log = place.data().join("host.log");
@@ -141,7 +140,7 @@ fn a_host_that_cannot_start_is_an_error_with_the_end_of_its_log() {
         assert!(ran.stderr.contains(words), "no {words} in {}", ran.stderr);
     }
     assert!(!ran.stderr.contains("earlier"), "{}", ran.stderr);
-    assert!(since.elapsed() < Duration::from_secs(5), "it did not wait for what cannot come");
+    assert!(!ran.stderr.contains("is not ready"), "it did not wait for what cannot come: {}", ran.stderr);
 }
 
 #[test]
@@ -175,15 +174,14 @@ async fn a_host_in_the_background_ends_when_nobody_needs_it() {
     background.start(&["--idle-exit", "1"]);
     let mut client = background.client("a").await;
     client.ready_session(S).await;
-    tokio::time::sleep(Duration::from_millis(2_000)).await;
+    // A host that nobody uses ends meanwhile, and this one has a client.
+    assert_eq!(Place::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
     client.settle().await;
     // A turn goes on without anybody who looks at it.
     client.script(S, "t", json!([{"sleepMs": 2_000}, {"say": "x"}])).await;
     client.until(|client| client.session(S).active_turn.is_some()).await;
-    let since = Instant::now();
     drop(client);
     background.until_gone();
-    assert!(since.elapsed() > Duration::from_millis(2_500), "{:?}", since.elapsed());
     assert!(background.log().contains("idle-exit"), "{}", background.log());
     assert!(!background.0.data().join("host.json").exists());
 
@@ -191,7 +189,8 @@ async fn a_host_in_the_background_ends_when_nobody_needs_it() {
     assert_eq!(again["started"], true);
     let mut client = background.client("a").await;
     client.subscribe(S).await.unwrap();
-    assert_eq!(client.session(S).turns.len(), 1, "the turn was not cut off");
+    let turns = &client.session(S).turns;
+    assert_eq!((turns.len(), turns[0].state), (1, TurnState::Complete), "the turn was not cut off");
 }
 
 #[test]
@@ -200,8 +199,9 @@ fn a_host_in_the_foreground_stays_unless_a_flag_says_otherwise() {
     let mut command = place.serve_command(&[]);
     command.env("GROVE_IDLE_EXIT", "1");
     let host = place.start(command);
-    let mut other = Place::new().serve(&["--idle-exit", "1"]);
-    assert_eq!(other.exit().code(), Some(0));
-    std::thread::sleep(Duration::from_millis(500));
+    // Others that began later end twice over meanwhile.
+    for _ in 0..2 {
+        assert_eq!(Place::new().serve(&["--idle-exit", "1"]).exit().code(), Some(0));
+    }
     assert_eq!(host.place.run(&["status"]).code, Some(0));
 }

@@ -6,7 +6,7 @@ use grove_testkit::ahp;
 use serde_json::{Value, json};
 
 use crate::sessions_layer::{LOCAL, Page, Protocol, has, local, resource};
-use crate::support::{Host, Place, file_uri};
+use crate::support::{Deadline, Host, Place, file_uri};
 
 /// A page that is told of everything, on a host with a session in which something was said.
 async fn with_session(host: &Host) -> (Page, Value) {
@@ -247,7 +247,9 @@ async fn folders_of_two_hosts_are_offered_and_chosen_each_by_its_own_action() {
             params
         };
         // The other host may still be on its way.
+        let deadline = Deadline::new("the other host does not answer");
         let offered = loop {
+            deadline.check();
             match page.call("browse", browse(json!({"query": query}))).await {
                 Ok(offered) => break offered,
                 Err(error) => assert_eq!(error.code, -32603, "{error:?}"),

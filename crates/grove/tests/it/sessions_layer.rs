@@ -395,7 +395,9 @@ async fn what_other_hosts_have_and_other_tools_left_is_in_the_same_list_once() {
     let has_far = |params: &Value| params["added"].as_array().into_iter().flatten().any(is_far);
     page.told("changed", has_far).await;
     // Looking at the stores takes its time.
+    let deadline = Deadline::new("the stores are not looked at");
     let rows = loop {
+        deadline.check();
         let listed = page.get("list", json!({})).await["sessions"].take();
         let rows = listed.as_array().unwrap().clone();
         if rows.len() > 1 {
@@ -553,7 +555,12 @@ async fn hosts_that_come_change_and_go_are_noticed_while_somebody_looks() {
     until_provider(&mut page, |lab| lab["availability"] == "away").await;
     assert_eq!(page.listed().await, listed);
     std::fs::write(&hosts, "[lab").unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let deadline = Deadline::new("the host does not look at the list");
+    let is_noticed = || std::fs::read_to_string(near.path("stderr")).unwrap().contains("hosts that came or went");
+    while !is_noticed() {
+        deadline.check();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     assert_eq!(page.listed().await, listed, "a list that somebody is writing costs nothing");
     std::fs::write(&hosts, &text).unwrap();
     until_provider(&mut page, |lab| lab["availability"] == "ready").await;

@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use grove_agents::scripted::ScriptedAgent;
 use grove_agents::{Agent, AgentError, AgentSession, OpenSession, Prompt, TurnSink};
 use grove_core::{AgentInfo, ModelInfo, TurnId};
-use grove_host::{Config, Limits};
+use grove_host::{Config, Env, Host, Limits};
+use grove_wire::ahp::{self, ToolCallState};
 use grove_wire::v1::{Lifecycle, TurnState};
 use serde_json::json;
 
-use crate::harness::TestHost;
+use crate::harness::{PausedClock, TestHost};
 
 /// An agent that does what its test says.
 #[derive(Clone, Default)]
@@ -116,32 +117,28 @@ async fn an_agent_that_breaks_down_ends_its_turn_in_error_and_the_host_goes_on()
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_hangs_ends_its_turn_in_error_after_the_silence_allowed() {
-    let limits = Limits { turn_silence: Duration::from_millis(200), ..Limits::default() };
-    let host = TestHost::start(Config { limits, ..Config::default() }).await;
-    let mut client = host.client("a").await;
-    client.ready_session("scripted:/s").await;
-    let began = std::time::Instant::now();
-    // The silence is measured by the host's clock, which is the real one: time must really pass.
-    tokio::time::resume();
-    let turn = client.run_script("scripted:/s", "t", json!([{"say": "a"}, {"hang": true}])).await;
-    assert_eq!(turn.error.unwrap().error_type, "agentSilent");
-    assert!(began.elapsed() >= Duration::from_millis(200));
+    let silence = Duration::from_secs(1_800);
+    let limits = Limits { turn_silence: silence, ..Limits::default() };
+    let env = Env { clock: Arc::new(PausedClock::new()), ..Env::in_memory() };
+    let config = Config { limits, ..Config::default() };
+    let host = Host::in_memory(env, config, vec![Arc::new(ScriptedAgent)]).await.unwrap();
+    let mut client = crate::harness::dialed(&host).await;
+    let chat = client.ready_session("scripted:/s").await;
+    let began = tokio::time::Instant::now();
+    client.run_script(&chat, "t", json!([{"say": "a"}, {"hang": true}])).await;
+    let turn = serde_json::to_value(&client.chat(&chat).turns[0]).unwrap().to_string();
+    assert!(turn.contains("agentSilent"), "{turn}");
+    assert!(began.elapsed() >= silence && began.elapsed() < silence * 2, "{:?}", began.elapsed());
 
     // Waiting for a person is not silence.
     let ask = json!([{"tool": {"name": "sh", "permission": "shell"}}, {"say": "done"}]);
-    client.script("scripted:/s", "t2", ask).await;
-    client
-        .until(|client| {
-            client.session("scripted:/s").active_turn.as_ref().is_some_and(|turn| !turn.pending_permissions.is_empty())
-        })
-        .await;
-    tokio::time::sleep(Duration::from_millis(600)).await;
-    let request = client.active("scripted:/s").pending_permissions.keys().next().unwrap().clone();
-    client
-        .dispatch(json!({"type": "session/permissionResolved", "session": "scripted:/s", "turnId": "t2",
-            "requestId": request, "approved": true}))
-        .await;
-    assert_eq!(client.turn_end("scripted:/s", "t2").await.state, TurnState::Complete);
+    client.start_turn(&chat, "t2", &format!("script:{ask}")).await;
+    let call = client.call_that(&chat, |call| matches!(call, ToolCallState::PendingConfirmation(_))).await;
+    tokio::time::sleep(3 * silence).await;
+    let approve = json!({"type": "chat/toolCallConfirmed", "turnId": "t2", "toolCallId": call.id().unwrap(),
+        "approved": true, "confirmed": "user-action"});
+    client.dispatch(&chat, approve).await;
+    assert_eq!(client.turn_end(&chat, "t2").await.state, ahp::TurnState::Complete);
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,6 +191,7 @@ async fn a_stopping_host_gives_running_turns_a_while_and_takes_no_new_ones() {
     client.script("scripted:/ends", "t1", json!([{"sleepMs": 3_000}, {"say": "in time"}])).await;
     client.script("scripted:/hangs", "t2", json!([{"hang": true}])).await;
     client.until(|c| c.sessions.values().filter(|session| session.active_turn.is_some()).count() == 2).await;
+    let began = tokio::time::Instant::now();
     let stopping = tokio::spawn({
         let host = host.host.clone();
         async move { host.stop().await }
@@ -206,6 +204,8 @@ async fn a_stopping_host_gives_running_turns_a_while_and_takes_no_new_ones() {
     let hung = client.turn_end("scripted:/hangs", "t2").await;
     assert_eq!(hung.error.unwrap().error_type, "hostStopped");
     stopping.await.unwrap();
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(6), "{took:?}");
     let ended = client.until_end().await;
     assert_eq!(ended, grove_testkit::Ended::Closed { code: 1001, reason: "the host stops".into() });
 }

@@ -14,6 +14,8 @@ use grove_host::{Compaction, Config, Env, Host, Limits, Stores};
 use grove_testkit::ahp::Client;
 use serde_json::{Value, json};
 
+use crate::harness::until;
+
 const STORES: [&str; 3] = ["local", "memory", "provider"];
 
 /// Calls that a provider in this process answers.
@@ -84,14 +86,15 @@ impl Place {
     async fn files(&self, store: &str, session: &str) -> BTreeMap<String, Vec<u8>> {
         let fs = self.fs(store);
         let mut last = BTreeMap::new();
-        loop {
-            let found = everything(fs.as_ref(), session).await;
-            if found == last && found.contains_key("session.json") && !found.contains_key(".copying") {
-                break;
-            }
-            last = found;
+        until("the session's files are at rest", async || {
             tokio::time::sleep(Duration::from_millis(30)).await;
-        }
+            let found = everything(fs.as_ref(), session).await;
+            let is_whole = found.contains_key("session.json") && !found.contains_key(".copying");
+            let is_same = found == last;
+            last = found;
+            is_same && is_whole
+        })
+        .await;
         // These two are not the conversation, and are different in every session.
         last.retain(|name, _| !name.ends_with("events.idx") && name != "session.json");
         last
@@ -194,9 +197,7 @@ impl Place {
         assert_eq!(copied.keys().collect::<Vec<_>>(), Vec::<&String>::new(), "{what}: more than there was");
         // The source is told of it, too, before anything else is asked of it.
         let log = format!("{source}/events.jsonl");
-        while !self.fs(from).read_text(&log).await.unwrap().contains(fork) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("the source is told", async || self.fs(from).read_text(&log).await.unwrap().contains(fork)).await;
     }
 }
 

@@ -9,7 +9,7 @@ use grove_wire::ahp::ToolCallState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 
 const URI: &str = "scripted:/s";
 const ROOT: &str = "ahp-root://";
@@ -48,13 +48,13 @@ async fn row(client: &mut Client, session: &str) -> Value {
 }
 
 async fn until_row(client: &mut Client, session: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    loop {
-        let row = row(client, session).await;
-        if holds(&row) {
-            return row;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    let mut found = Value::Null;
+    until("the row is so", async || {
+        found = row(client, session).await;
+        holds(&found)
+    })
+    .await;
+    found
 }
 
 /// Has a command of a turn put something out.
@@ -110,9 +110,10 @@ async fn a_branch_that_a_turn_switched_to_is_told_as_a_change_of_the_row() {
 }
 
 async fn until_manifest(host: &TestHost, line: &str) {
-    while !host.sessions.read_text("s/workspace.yaml").await.is_ok_and(|text| text.contains(line)) {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    until("the manifest has the line", async || {
+        host.sessions.read_text("s/workspace.yaml").await.is_ok_and(|text| text.contains(line))
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use grove_wire::ahp::ToolCallState;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 use crate::lender::{self, Failure, Fault, Lender};
 
 const URI: &str = "scripted:/s";
@@ -714,24 +714,20 @@ async fn persistently(client: &mut Client, chat: &str) {
     let steps = json!([{"tool": {"name": "make", "output": "ok", "permission": "shell"}}, {"say": "done"}]);
     for (turn, steps) in [("t1", steps), ("t2", json!([{"say": "two"}]))] {
         let text = format!("script:{steps}");
-        loop {
+        until("the turn is taken", async || {
             let seq = client.start_turn(chat, turn, &text).await;
-            if client.answer_to(seq).await.rejection_reason.is_none() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            client.answer_to(seq).await.rejection_reason.is_none()
+        })
+        .await;
         if turn == "t1" {
             let call = client.call_that(chat, |call| matches!(call, ToolCallState::PendingConfirmation(_))).await;
             let approve = json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call.id().unwrap(),
                 "approved": true, "confirmed": "user-action"});
-            loop {
+            until("the answer is taken", async || {
                 let seq = client.dispatch(chat, approve.clone()).await;
-                if client.answer_to(seq).await.rejection_reason.is_none() {
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+                client.answer_to(seq).await.rejection_reason.is_none()
+            })
+            .await;
         }
         client.turn_end(chat, turn).await;
     }

@@ -11,7 +11,7 @@ use grove_host::{Config, Limits};
 use grove_testkit::ahp::{Client, markdown};
 use serde_json::{Value, json};
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 
 const URI: &str = "scripted:/s";
 
@@ -42,9 +42,7 @@ async fn is_there(host: &TestHost, uri: &str) -> bool {
 
 /// Waits until a log is there.
 async fn copied(host: &TestHost, uri: &str) {
-    while !is_there(host, uri).await {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the log is copied", async || is_there(host, uri).await).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -557,9 +555,10 @@ async fn a_whole_fork_takes_all_chats_along_wherever_the_host_is_killed() {
         }
         late.must_agree(&forked).await;
         let folder = id_of(&forked);
-        while !host.sessions.exists(&format!("{folder}/session.json")).await.unwrap() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("the session is written", async || {
+            host.sessions.exists(&format!("{folder}/session.json")).await.unwrap()
+        })
+        .await;
         let copied = host.sessions.readdir(&format!("{folder}/chats")).await.unwrap();
         assert_eq!(copied.len(), 4);
         for chat in &copied {

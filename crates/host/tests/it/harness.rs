@@ -3,14 +3,16 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use grove_agents::Agent;
 use grove_agents::scripted::ScriptedAgent;
+use grove_core::Timestamp;
 use grove_fs::{MemoryFs, SessionFs};
 use grove_host::server::{self, Access, Token};
 use grove_host::{
-    Config, Contents, Env, Host, Journal, Listener, Register, Spawn, Stores, Stream, Sync, Task, recover,
+    Clock, Config, Contents, Env, Host, Journal, Listener, Register, Spawn, Stores, Stream, Sync, Task, recover,
 };
 use grove_testkit::ahp::Returned;
 use grove_testkit::{Client, ahp};
@@ -259,6 +261,37 @@ impl StoreHost {
         let mut client = ahp::Client::over(Box::new(near), &TestHost::url(), client_id).await;
         client.initialize(&[]).await;
         client
+    }
+}
+
+/// Waits until something holds: for a minute of the test's clock, which may run ahead of processes and files, and for half a
+/// minute of the real one.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let (deadline, began) = (tokio::time::Instant::now() + Duration::from_secs(60), std::time::Instant::now());
+    while !holds().await {
+        let is_late = tokio::time::Instant::now() > deadline && began.elapsed() > Duration::from_secs(30);
+        assert!(!is_late, "it does not come: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// A clock that stands still while tokio's is paused.
+#[derive(Debug)]
+pub(crate) struct PausedClock(tokio::time::Instant);
+
+impl PausedClock {
+    pub(crate) fn new() -> Self {
+        Self(tokio::time::Instant::now())
+    }
+}
+
+impl Clock for PausedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_700_000_000_000 + u64::try_from(self.0.elapsed().as_millis()).unwrap())
+    }
+
+    fn sleep(&self, time: Duration) -> Task {
+        Box::pin(tokio::time::sleep(time))
     }
 }
 

@@ -10,7 +10,7 @@ use grove_host::{Compaction, Config};
 use grove_testkit::ahp::Client;
 use serde_json::{Value, json};
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 use crate::tree::{URI, entry, rows, said, say};
 
 type Answering = dyn Fn(&Value) -> Result<HookAnswer, HookError> + Send + Sync;
@@ -176,9 +176,7 @@ async fn a_hook_can_make_a_session_branch_off() {
     *hook.branches.lock().unwrap() = Some(user);
     let one = entry(&mut client, "one").await;
     crate::tree::go(&mut client, one).await;
-    while hook.branched.lock().unwrap().is_none() {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    until("the hook branched", async || hook.branched.lock().unwrap().is_some()).await;
     let branched = hook.branched.lock().unwrap().take().unwrap();
     assert!(branched.text.contains("two"), "{branched:?}");
     let chat = client.follow(branched.session.as_str()).await;

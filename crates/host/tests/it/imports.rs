@@ -9,7 +9,7 @@ use grove_wire::ahp::error_code;
 use grove_wire::jsonrpc::{ErrorObject, code};
 use serde_json::{Value, json};
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 
 const URI: &str = "scripted:/from-outside";
 
@@ -140,9 +140,7 @@ async fn nothing_is_left_of_an_import_that_did_not_come_to_its_end() {
     let import = begin(&mut client, about()).await.unwrap();
     put(&mut client, import, "plan.md", 0, b"x").await.unwrap();
     drop(client);
-    while !folders(&host).await.is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    until("the folder goes", async || folders(&host).await.is_empty()).await;
     // The host was killed.
     let mut client = host.ahp("two").await;
     let import = begin(&mut client, about()).await.unwrap();

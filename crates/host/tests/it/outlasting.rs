@@ -14,7 +14,7 @@ use grove_wire::v1::TurnState;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 
 const URI: &str = "tape:/s";
 
@@ -316,9 +316,7 @@ async fn settings_go_both_ways() {
     assert!(client.session(URI).meta.as_ref().unwrap()["settings"]["properties"]["mode"].is_object());
     client.dispatch(URI, json!({"type": "session/configChanged", "config": {"mode": "build"}})).await;
     client.until(|client| mode(client) == Some("build".into())).await;
-    while tape.0.configured.lock().unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the agent is configured", async || !tape.0.configured.lock().unwrap().is_empty()).await;
     let configured = serde_json::to_value(&tape.0.configured.lock().unwrap()[0]).unwrap();
     assert_eq!(configured, json!({"mode": "build"}));
 }

@@ -263,7 +263,7 @@ async fn is_closed(stream: &mut DuplexStream) -> bool {
     matches!(read, Ok(Ok(0) | Err(_)))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
     let limits = Limits { strangers: 4, connections: 2, ..Limits::default() };
     let host = Served::start(Config { limits, ..Config::default() }, None).await;
@@ -286,7 +286,7 @@ async fn strangers_who_say_nothing_keep_nobody_out_and_give_way_to_the_next() {
     assert_eq!(host.http("GET /healthz", &[]).await.status, 200);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn strangers_at_the_door_for_sdks_give_way_to_the_next_as_well() {
     let limits = Limits { strangers: 4, ..Limits::default() };
     let host = Host::in_memory(Env::in_memory(), Config { limits, ..Config::default() }, vec![Arc::new(ScriptedAgent)]);

@@ -10,7 +10,7 @@ use grove_host::{Config, Contents, Env, Former, Host, Limits, NoJournal, StoreEr
 use grove_testkit::ahp::{Client, markdown};
 use serde_json::{Value, json};
 
-use crate::harness::{MemoryJournal, TestHost};
+use crate::harness::{MemoryJournal, TestHost, until};
 
 const URI: &str = "scripted:/s";
 
@@ -42,9 +42,7 @@ fn files<'a>(host: &'a TestHost, store: &str) -> &'a MemoryFs {
 /// Waits until the session's folder is written.
 async fn settled(host: &TestHost, store: &str) {
     if store != "memory" {
-        while !files(host, store).exists("s/session.json").await.unwrap() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("the session is written", async || files(host, store).exists("s/session.json").await.unwrap()).await;
     }
 }
 
@@ -179,9 +177,7 @@ async fn a_fork_lies_in_the_store_that_was_asked_for_else_beside_its_source() {
                 continue;
             }
             let files = files(&host, to);
-            while !files.exists(&format!("{id}/session.json")).await.unwrap() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            until("the session is written", async || files.exists(&format!("{id}/session.json")).await.unwrap()).await;
             let log = files.read_text(&format!("{id}/events.jsonl")).await.unwrap();
             assert!(log.contains("one") && log.contains("three"), "{from} to {to}");
             assert_eq!(files.readdir(&format!("{id}/content")).await.unwrap().len(), 1);
@@ -365,9 +361,7 @@ async fn a_store_that_cannot_be_reached_costs_its_own_sessions_and_nothing_else(
     let mut client = host.ahp("a").await;
     session_in(&host, &mut client, "other").await;
     client.ready_session("scripted:/here").await;
-    while !host.sessions.exists("here/session.json").await.unwrap() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the session is written", async || host.sessions.exists("here/session.json").await.unwrap()).await;
     let journal = host.journal.bytes.lock().unwrap().clone();
     let unmounted = Arc::new(LocalFs::new(folder.path().join("unmounted")));
     let stores = Stores::new(Arc::new(host.sessions.clone())).with(&"other".into(), unmounted.clone()).unwrap();

@@ -9,7 +9,7 @@ use grove_testkit::Client as V1;
 use grove_testkit::ahp::Client;
 use serde_json::{Value, json};
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 use crate::tree::{URI, entry, go, rows, say};
 
 fn small() -> Config {
@@ -58,9 +58,7 @@ async fn artifacts(files: &MemoryFs, session: &str) -> BTreeMap<String, String> 
 }
 
 async fn until_there(files: &MemoryFs, path: &str) {
-    while !files.exists(path).await.unwrap() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the file is there", async || files.exists(path).await.unwrap()).await;
 }
 
 async fn log_lines(files: &MemoryFs, session: &str) -> Vec<Value> {
@@ -86,9 +84,10 @@ async fn every_session_has_a_manifest_that_is_kept_true() {
     let named = ask(&mut client, "manifest", json!({})).await;
     assert_eq!((&named["name"], &named["userNamed"]), (&json!("By hand"), &json!(true)));
     assert_eq!(named["createdAt"], first["createdAt"]);
-    while !host.sessions.read_text("s/workspace.yaml").await.unwrap().contains("By hand") {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the manifest names it", async || {
+        host.sessions.read_text("s/workspace.yaml").await.unwrap().contains("By hand")
+    })
+    .await;
     // What others write there stays.
     let text = host.sessions.read_text("s/workspace.yaml").await.unwrap();
     host.sessions.write_text("s/workspace.yaml", &format!("{text}theirs: 1\n")).await.unwrap();
@@ -96,9 +95,10 @@ async fn every_session_has_a_manifest_that_is_kept_true() {
     host.bring_back_ahp(&mut client).await;
     client.dispatch(URI, json!({"type": "session/titleChanged", "title": "Again"})).await;
     say(&mut client, &chat, "t2", "two").await;
-    while !host.sessions.read_text("s/workspace.yaml").await.unwrap().contains("Again") {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the manifest names it again", async || {
+        host.sessions.read_text("s/workspace.yaml").await.unwrap().contains("Again")
+    })
+    .await;
     let text = host.sessions.read_text("s/workspace.yaml").await.unwrap();
     assert!(text.contains("theirs: 1") && text.contains("user_named: true"), "{text}");
 }
@@ -291,12 +291,11 @@ async fn at_rest(host: &TestHost, client: &mut Client, fork: &Value) -> String {
     let id = id_of(fork);
     let chat = client.follow(fork.as_str().unwrap()).await;
     say(client, &chat, "f1", "in the fork").await;
-    while !host.sessions.read_text(&format!("{id}/workspace.yaml")).await.is_ok_and(|text| text.contains(&id)) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    while host.sessions.exists(&format!("{id}/.copying")).await.unwrap() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the manifest is written", async || {
+        host.sessions.read_text(&format!("{id}/workspace.yaml")).await.is_ok_and(|text| text.contains(&id))
+    })
+    .await;
+    until("the copy is finished", async || !host.sessions.exists(&format!("{id}/.copying")).await.unwrap()).await;
     id
 }
 
@@ -478,9 +477,8 @@ async fn the_plan_of_a_branch_is_that_of_its_message_whoever_wrote_it() {
 }
 
 async fn until_noted(host: &TestHost, text: &str) {
-    while !host.sessions.read_text("s/plan-history.jsonl").await.unwrap().contains(text) {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the plan is noted", async || host.sessions.read_text("s/plan-history.jsonl").await.unwrap().contains(text))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

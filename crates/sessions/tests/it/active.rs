@@ -24,6 +24,17 @@ fn three_chats() -> (Arc<TestProvider>, Arc<SessionSource>, [Uri; 3]) {
     (provider, source, chats)
 }
 
+/// Lets the other tasks run until something holds. Everything happens in one thread, so a bound on turns is one on work.
+async fn until(holds: impl Fn() -> bool) {
+    for _ in 0..10_000 {
+        if holds() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it does not come");
+}
+
 fn active_chat(management: &Management) -> Uri {
     management.active_session().unwrap().active_chat().resource().clone()
 }
@@ -96,9 +107,7 @@ async fn the_new_chat_of_a_message_is_followed_while_it_is_sent() {
     management.open_session(session.resource()).unwrap();
     let send = management.send_and_create_chat(session.id(), SendOptions::new("more"), &NobodyToAsk);
     let look = async {
-        while session.chats().len() < 2 {
-            tokio::task::yield_now().await;
-        }
+        until(|| session.chats().len() == 2).await;
         assert_eq!(active_chat(&management), *session.chats()[1].resource(), "before the send has ended");
         gate.notify_one();
     };
@@ -117,9 +126,7 @@ async fn a_chat_opened_while_another_is_sent_stays_open() {
     management.open_session(session.resource()).unwrap();
     let send = management.send_and_create_chat(session.id(), SendOptions::new("more"), &NobodyToAsk);
     let look = async {
-        while session.chats().len() < 2 {
-            tokio::task::yield_now().await;
-        }
+        until(|| session.chats().len() == 2).await;
         management.open_chat(session.id(), &main).unwrap();
         gate.notify_one();
     };
@@ -211,9 +218,7 @@ async fn a_session_that_is_put_away_gives_way_to_a_new_one_like_it() {
     assert_eq!(management.active_session().unwrap().session(), &draft);
     assert!(management.view().context.is_new_chat_session);
     assert_eq!(management.sessions().len(), 1, "it is not listed");
-    while first.drafts() > 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| first.drafts() == 0).await;
     drop((new, management));
     driver.await.unwrap();
 }
@@ -228,9 +233,7 @@ async fn where_no_new_session_can_be_made_the_form_stays_empty() {
     provider.failing.store(true, std::sync::atomic::Ordering::Relaxed);
     source.update_main_chat(|chat| chat.is_archived = true);
     assert_eq!(active.changed().await, Some(false));
-    while provider.calls().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until(|| !provider.calls().is_empty()).await;
     assert_eq!((management.active_session(), management.new_session()), (None, None));
     // It is not tried again by itself.
     provider.failing.store(false, std::sync::atomic::Ordering::Relaxed);
@@ -250,14 +253,10 @@ async fn whoever_looks_elsewhere_before_the_new_session_is_there_is_left_alone()
     let driver = tokio::spawn(driver.run());
     management.open_session(source.session().resource()).unwrap();
     source.update_main_chat(|chat| chat.is_archived = true);
-    while provider.drafts() == 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| provider.drafts() > 0).await;
     management.open_session(other.resource()).unwrap();
     gate.notify_one();
-    while provider.drafts() > 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| provider.drafts() == 0).await;
     assert_eq!(management.active_session().unwrap().session(), &other);
     assert_eq!(management.new_session(), None);
     drop(management);

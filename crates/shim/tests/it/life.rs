@@ -146,7 +146,13 @@ async fn an_agent_without_a_host_is_ended_after_a_while() {
     let mut stream = place.start(STUBBORN).await;
     let grandchild = line(&mut stream).await.1;
     let (shim, agent) = (stream.shim().unwrap(), stream.agent().unwrap());
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    // One without a host that begins later is ended meanwhile.
+    let mut other = Place::new();
+    other.limits.alone = Duration::from_millis(800);
+    let alone = other.start("sleep 600").await;
+    let its_agent = alone.agent().unwrap();
+    drop(alone);
+    until("the other ends", || !is_alive(its_agent)).await;
     assert!(is_alive(agent), "it has a host");
     drop(stream);
     until("all end", || ![shim, agent].iter().any(is_alive) && !is_alive(&grandchild)).await;

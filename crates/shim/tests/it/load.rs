@@ -1,7 +1,5 @@
 //! Bounds: of the spool, of memory, of a line, of what waits for an agent.
 
-use std::time::{Duration, Instant};
-
 use grove_shim::{EndReason, FromAgent, ShimError};
 
 use crate::place::{DEADLINE, Place, SHORT, end, line, peak_memory, until, within};
@@ -10,22 +8,25 @@ use crate::place::{DEADLINE, Place, SHORT, end, line, peak_memory, until, within
 async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room() {
     let mut place = Place::new();
     place.limits.spool_bytes = 100_000;
-    let script = "i=0; pad=$(printf %0990d 0); while :; do i=$((i+1)); echo \"$i $pad\"; echo $i > progress; done";
+    // The agent counts beats beside its lines: while it beats, it has the time to say more.
+    let beats = "(b=0; while :; do b=$((b+1)); echo $b > beats; sleep 0.005; done) &";
+    let lines = "i=0; pad=$(printf %0990d 0); while :; do i=$((i+1)); echo \"$i $pad\"; echo $i > progress; done";
+    let script = &format!("{beats} {lines}");
     let stream = place.start(script).await;
     drop(stream);
-    let progress = || place.read("progress").trim().parse::<u64>().unwrap_or_default();
+    let count = |name: &str| place.read(name).trim().parse::<u64>().unwrap_or_default();
+    let progress = || count("progress");
     // About 1,000 bytes a line: in the spool, in the pipe (64 KiB), and in one piece that is read from it.
     until("the spool fills", || progress() > 100).await;
-    let mut stalled = progress();
-    loop {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        match progress() {
-            now if now == stalled => break,
-            now => stalled = now,
+    let stalled = loop {
+        let (said, beat) = (progress(), count("beats"));
+        until("the agent's beats", || count("beats") > beat + 30).await;
+        assert!(progress() < 300, "it goes on without bound: {}", progress());
+        if progress() == said {
+            break said;
         }
-        assert!(stalled < 400, "it goes on without bound: {stalled}");
-    }
-    assert!(stalled < 300, "{stalled}");
+    };
+    assert!(stalled > 100, "{stalled}");
 
     let mut stream = place.attach(1).await.unwrap();
     for number in 1..=2_000_u64 {
@@ -37,9 +38,8 @@ async fn an_agent_waits_while_the_spool_is_full_and_goes_on_when_there_is_room()
 }
 
 #[tokio::test]
-async fn ten_thousand_lines_a_second_go_through() {
+async fn a_hundred_thousand_lines_go_through_in_their_order_each_once() {
     let place = Place::new();
-    let begin = Instant::now();
     let mut stream = place.start("seq -f 'line %.0f' 1 100000").await;
     for number in 1..=100_000_u64 {
         let (its, said) = line(&mut stream).await;
@@ -48,9 +48,6 @@ async fn ten_thousand_lines_a_second_go_through() {
             stream.acknowledge(number).await.unwrap();
         }
     }
-    let took = begin.elapsed();
-    println!("100,000 lines took {took:?}");
-    assert!(took < Duration::from_secs(10), "{took:?}");
     let (number, _) = end(&mut stream).await;
     stream.acknowledge(number).await.unwrap();
 }

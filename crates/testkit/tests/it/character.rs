@@ -150,7 +150,11 @@ fn ignores_stdin_close_lives_on() {
     let mut place = Place::start(&Character { ignores_stdin_close: true, ..Character::default() });
     place.initialize();
     place.close_stdin();
-    std::thread::sleep(Duration::from_millis(300));
+    // One that does not ignore it, and is told later, ends meanwhile.
+    let mut other = Place::start(&Character::default());
+    other.initialize();
+    other.close_stdin();
+    other.end();
     assert!(place.runs());
 }
 
