@@ -25,6 +25,7 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "runningTurns": health.running_turns,
             "connections": health.connections,
             "serverSeq": health.server_seq,
+            "watchesFolders": grove_work::can_watch(),
         });
         say(status)?;
     } else {
@@ -33,6 +34,9 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
+        if !grove_work::can_watch() {
+            say("folders are not watched on this system: other tools' sessions are looked for once a minute")?;
+        }
         say_page(&endpoint)?;
         if let Some(remote) = &endpoint.remote {
             say(format!("other machines: {} ({})", remote.ws, remote.certificate.as_deref().unwrap_or("without TLS")))?;

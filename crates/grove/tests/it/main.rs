@@ -27,6 +27,7 @@ mod exchange;
 mod export;
 mod far;
 mod files;
+mod foreign_names;
 mod forks;
 mod frames;
 mod handshake;
