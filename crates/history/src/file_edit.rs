@@ -1,9 +1,9 @@
-//! What became of a file between two moments, told by what it held at each of them.
+//! Edits of a file between two moments, derived from its contents at each of them.
 
 use crate::changes::replaced;
 use crate::normal::{ChangeKind, ForeignEdit, Place, Position, Range, TextChange};
 
-/// What is known of a file at a moment.
+/// The known content of a file at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileAt {
     Text(String),
@@ -30,7 +30,7 @@ impl FileAt {
     }
 }
 
-/// What became of a file between two moments; `None` where nothing did. `from` is where it lay at the first of them.
+/// The edit that turned one content of a file into another; `None` if they are equal. `from` is the file's earlier path.
 pub(crate) fn edit_between(place: &Place, from: Option<&Place>, held: FileAt, holds: FileAt) -> Option<ForeignEdit> {
     let kind = match (&held, &holds) {
         (FileAt::Absent, FileAt::Absent) => return None,

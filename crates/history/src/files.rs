@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::HistoryError;
 
-/// What some editors write before the text of a file.
+/// The byte order mark that some editors write before the text of a file.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Opens a file to read it. Only regular files are opened: a pipe would wait for a writer.

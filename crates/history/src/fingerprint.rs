@@ -1,5 +1,5 @@
-//! Whether a file that is longer than it was still begins as it did. A file that another program wrote over in place keeps
-//! its inode, and only its bytes tell.
+//! Fingerprints that tell a log that grew from one that another program rewrote in place: both keep their inode, and only the
+//! bytes differ.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -15,8 +15,8 @@ const BLOCK: u64 = 4_096;
 /// How many places are looked at, from the first byte to the last.
 const BLOCKS: u64 = 16;
 
-/// What a file's first bytes are known by: a bounded number of blocks, spread evenly over them. A file is not read whole for
-/// this, so a change of a few bytes between two blocks that moves nothing is not seen.
+/// A hash of a bounded number of blocks, spread evenly over the first bytes of a file. The file is not read whole, so a
+/// change of a few bytes between two blocks that moves nothing is not detected.
 ///
 /// The hash may be another one in a later version of the standard library: then the file is read from its beginning once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Fingerprint {
         Some(Self { length, hash })
     }
 
-    /// Whether a file still begins with the bytes that this was made of.
+    /// Checks that a file still begins with the same bytes.
     pub(crate) fn fits(&self, path: &Path) -> bool {
         Self::of(path, self.length) == Some(*self)
     }

@@ -23,7 +23,7 @@ const TABLES: &str = "
         FOREIGN KEY (depends_on) REFERENCES todos(id)
     );";
 
-/// What the ids of a plan's entries begin with.
+/// The prefix of the ids of a plan's entries.
 const PLAN: &str = "plan-";
 /// How many entries of a plan are kept.
 const MAX_PLAN: usize = 1_000;

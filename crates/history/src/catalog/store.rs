@@ -83,7 +83,7 @@ pub(super) struct Known {
     pub bookmark: Option<Bookmark>,
 }
 
-/// What a session's files were when it was read.
+/// The marks of a session's files at the time of the last scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     pub mark: FileMark,

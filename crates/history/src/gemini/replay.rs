@@ -66,7 +66,7 @@ pub(super) fn log(source: impl BufRead) -> io::Result<Replayed> {
 /// The first key of a message, as the program writes them. Behind damage the next message is found by it.
 const FIRST_KEY: &str = "id";
 
-/// Whether a value that was found behind damage, or broke off, is a message: calls of tools begin in the same way.
+/// Tells a message from a tool call, which begins with the same key.
 fn is_message(value: &Value) -> bool {
     value.get("type").is_some_and(Value::is_string) && value.get("timestamp").is_some()
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::lenient;
 
-/// How deep containers may lie in each other, as for whole JSON.
+/// The deepest nesting of containers, as for whole JSON.
 const MAX_DEPTH: usize = 120;
 
 /// The value that a text begins. What is open at the end, or at the first place that is no JSON, is closed there: of a text
@@ -30,11 +30,11 @@ struct Walk<'a> {
     open: Vec<u8>,
     /// Up to where the text can be closed.
     good: usize,
-    /// Whether that is inside of a text.
+    /// The text can be closed inside of a string there.
     is_in_text: bool,
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Value,

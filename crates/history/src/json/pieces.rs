@@ -22,7 +22,7 @@ pub(crate) enum Piece {
     Fragment { is_last: bool },
 }
 
-/// Whether a piece is what it should be. The scanner looks for items inside an unsound one.
+/// The caller's verdict on a piece. The scanner looks for items inside an unsound one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Sound,
@@ -388,13 +388,13 @@ impl<'a, R: BufRead> Scanner<'a, R> {
     }
 }
 
-/// What is damaged.
+/// The kind of damage that the scanner skips.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Damaged {
     Item,
     /// Something before the list.
     Member,
-    /// What was found behind damage is no item itself.
+    /// A false start: the bytes behind the damage only begin as an item does.
     NoItem,
 }
 

@@ -247,7 +247,7 @@ fn a_session_that_is_named_by_its_file_has_its_workspace_and_its_listed_title() 
     assert_eq!(read(Source::Claude, &store.path().join("claude/projects/-w/c.jsonl")), listed("/w"));
     assert_eq!(read(Source::Codex, &rollout).0, "Listed");
     assert_eq!(read(Source::Gemini, &store.path().join("gemini/p/chats/session-1.json")).1, "/w/project");
-    // A file that lies in no store is known by its name alone.
+    // A file outside of any store is known by its name alone.
     let alone = store.put("a.json", session("a", "alone"));
     assert_eq!(read(Source::VsCode, &alone), ("alone".into(), "/from/cache key".into()));
 }
