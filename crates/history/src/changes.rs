@@ -377,7 +377,7 @@ const MAX_COMPARED: usize = 1024 * 1024;
 
 /// How many lines come and go where one text takes the place of another: as few as possible, where that can be found out
 /// soon, else all between the lines that both begin and end with.
-fn replaced(before: &str, after: &str) -> (u64, u64) {
+pub(crate) fn replaced(before: &str, after: &str) -> (u64, u64) {
     if before.is_empty() || before.len() + after.len() > MAX_COMPARED {
         return (after.lines().count() as u64, before.lines().count() as u64);
     }

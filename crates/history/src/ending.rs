@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 
+use crate::fingerprint::Fingerprint;
 use crate::limits::MAX_PIECE;
 use crate::normal::{Follows, ForeignTurn};
 use crate::reader::{Bookmark, FileMark};
@@ -21,6 +22,9 @@ use crate::reader::{Bookmark, FileMark};
 pub struct Ending {
     /// The file, as it was read.
     pub(crate) mark: FileMark,
+    /// By which a file that is longer now is known to have grown.
+    #[serde(default)]
+    pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) places: Places,
 }
 
@@ -213,7 +217,8 @@ impl<K: Clone + Serialize> Trail<K> {
     pub(crate) fn finish(mut self, end: u64, turns: u32) -> (Option<Bookmark>, Option<Steps>) {
         let bookmark = |offset, turns, known: &K| {
             // What cannot be written down is read anew.
-            Some(Bookmark { offset, turns, carried: serde_json::to_value(known).ok()?, asked: Vec::new() })
+            let carried = serde_json::to_value(known).ok()?;
+            Some(Bookmark { offset, turns, carried, fingerprint: None, asked: Vec::new() })
         };
         if end < WORTH {
             let newest = self.steps.pop_back();
@@ -325,11 +330,13 @@ impl Ending {
     /// The ending of a file that has grown and was read on from a bookmark: `self` is what was known of it before, `more`
     /// what the later reading noted.
     pub(crate) fn grown(self, more: Self, from: &Bookmark) -> Self {
+        let of_more =
+            Self { mark: more.mark, fingerprint: more.fingerprint, places: Places::Requests(Requests::default()) };
         match (self.places, more.places) {
             (Places::Steps(before), Places::Steps(after)) => {
-                Self { mark: more.mark, places: Places::Steps(before.with(after, from.offset)) }
+                Self { places: Places::Steps(before.with(after, from.offset)), ..of_more }
             }
-            (_, places) => Self { mark: more.mark, places },
+            (_, places) => Self { places, ..of_more },
         }
     }
 }

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::error::HistoryError;
 
+/// The byte order mark that some editors write before the text of a file.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Opens a file to read it. Only regular files are opened: a pipe would wait for a writer.
 pub(crate) fn open(path: &Path) -> Result<(File, Metadata), HistoryError> {
     let fail = |error| HistoryError::io(path, error);

@@ -89,7 +89,8 @@ pub(crate) struct Grown<T> {
 impl<T> Grown<T> {
     /// The reading, once it is known what the session is.
     pub(crate) fn reading(self, located: &Located, finish: impl FnOnce(Known<T>) -> ForeignSession) -> Reading {
-        let ending = self.steps.map(|steps| Ending { mark: located.mark, places: Places::Steps(steps) });
+        let ending =
+            self.steps.map(|steps| Ending { mark: located.mark, fingerprint: None, places: Places::Steps(steps) });
         Reading { session: finish(self.known), bookmark: self.bookmark, ending }
     }
 }

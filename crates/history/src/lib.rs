@@ -59,11 +59,14 @@ pub mod claude;
 pub mod codex;
 pub mod copilot_cli;
 mod damage;
+mod database_copy;
 mod draft;
 mod ending;
 mod error;
 pub mod export;
+mod file_edit;
 mod files;
+mod fingerprint;
 pub mod gemini;
 mod growing;
 mod json;
@@ -119,6 +122,30 @@ pub fn reader_of(source: Source) -> &'static dyn Reader {
         Source::Gemini => &gemini::Gemini,
         Source::OpenCode => &opencode::OpenCode,
     }
+}
+
+/// A session by its file, with the workspace and the title that its tool's store has for it.
+pub fn locate(source: Source, path: &std::path::Path) -> Result<Located, HistoryError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    reader_of(source).locate(&path)
+}
+
+/// Every folder of another home in which any tool may have left sessions. The home may be copied from a machine of any
+/// platform, so each platform's layout is looked for, spelled as this machine spells paths.
+pub fn locations_below(home: &std::path::Path) -> Vec<Root> {
+    let mut roots: Vec<Root> = Vec::new();
+    for platform in [Platform::current(), Platform::Linux, Platform::MacOs, Platform::Windows] {
+        // Behind an empty home everything but what lies outside of it begins with a separator.
+        for root in locations(platform, &Environment::default()) {
+            let folder = root.folder.to_string_lossy().into_owned();
+            let folder = folder.split(['/', '\\']).filter(|name| !name.is_empty());
+            let root = Root { folder: home.join(folder.collect::<std::path::PathBuf>()), ..root };
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+    }
+    roots
 }
 
 /// Every folder in which any tool may have left sessions.

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead};
 
+use crate::files::BYTE_ORDER_MARK;
+
 /// The lines of a file, with the place of each.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
@@ -63,7 +65,10 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         self.number += 1;
-        Ok(Some(Line { offset, number, bytes: (!too_long).then_some(&self.buffer), ended }))
+        // Some editors leave a byte order mark.
+        let mark = if offset == 0 && self.buffer.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let bytes = (!too_long).then_some(&self.buffer[mark..]);
+        Ok(Some(Line { offset: offset + mark as u64, number, bytes, ended }))
     }
 }
 

@@ -50,7 +50,12 @@ fn from_ending(located: &Located, ending: &Ending, amount: Amount) -> Option<New
         }
         Places::Steps(steps) => {
             // A log that has grown has the same turns before its steps.
-            let is_same = mark == ending.mark || (mark.inode == ending.mark.inode && mark.size > ending.mark.size);
+            let has_grown = || {
+                mark.inode == ending.mark.inode
+                    && mark.size > ending.mark.size
+                    && ending.fingerprint.is_some_and(|print| print.fits(&located.path))
+            };
+            let is_same = mark == ending.mark || has_grown();
             let step = steps.before(amount).filter(|_| is_same)?;
             let mut bookmark = step.bookmark.clone();
             bookmark.asked = steps.asked_behind(step).collect();

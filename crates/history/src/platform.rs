@@ -91,3 +91,26 @@ pub(crate) fn below(platform: Platform, folder: &str, names: &[&str]) -> PathBuf
 pub(crate) fn set(variable: Option<&String>) -> Option<&str> {
     variable.map(String::as_str).filter(|value| !value.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{Source, locations_below};
+
+    #[test]
+    fn a_home_that_was_copied_from_any_platform_is_recognised() {
+        let roots = locations_below(Path::new("/mnt/old"));
+        for folder in [
+            "/mnt/old/.config/Code/User",
+            "/mnt/old/Library/Application Support/Code/User",
+            "/mnt/old/AppData/Roaming/Code - Insiders/User",
+            "/mnt/old/.vscode-server/data/User",
+        ] {
+            let found = roots.iter().filter(|root| root.folder == Path::new(folder));
+            assert_eq!(found.map(|root| root.source).collect::<Vec<_>>(), [Source::VsCode], "{folder}");
+        }
+        assert_eq!(roots.iter().filter(|root| root.source == Source::Gemini).count(), 1, "it is the same everywhere");
+        assert!(roots.iter().all(|root| root.folder.starts_with("/mnt/old")));
+    }
+}

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::ending::{Asked, Ending};
 use crate::error::HistoryError;
 use crate::files;
+use crate::fingerprint::Fingerprint;
 use crate::normal::{ForeignSession, ForeignTurn, Source, Workspace};
 use crate::opencode::{self, SharedDatabase};
 
@@ -28,6 +29,12 @@ pub trait Reader: Debug + Send + Sync {
     /// Whether hints add anything to what is found.
     fn has_hints(&self) -> bool {
         true
+    }
+
+    /// A session by its absolute path, with what the tool's own files around it say of it. A file outside of any store is
+    /// known by its name alone.
+    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+        Located::of_file(self.source(), path)
     }
 
     /// Reads a session: each turn goes to `turns`, in order. With a bookmark of an earlier reading of the same file,
@@ -110,6 +117,8 @@ pub struct Located {
     /// An older file of the same session, for where this one is of no use.
     pub older: Option<PathBuf>,
     pub mark: FileMark,
+    /// When what lies beside the session was last written, as far as that tells of its turns.
+    pub beside_written: Timestamp,
     pub workspace: Workspace,
     pub headline: Headline,
     /// A copy of the database that holds it, which all that were found in it share.
@@ -142,6 +151,7 @@ impl Located {
             path: PathBuf::new(),
             older: None,
             mark: FileMark::default(),
+            beside_written: Timestamp::default(),
             workspace: Workspace::default(),
             headline: Headline::default(),
             database: None,
@@ -226,6 +236,9 @@ pub struct Bookmark {
     pub turns: u32,
     /// What the reader has to remember.
     pub(crate) carried: Value,
+    /// By which a file that is longer now is known to have grown.
+    #[serde(default)]
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// What lines behind it ask for of what lies before it, as far as that is known.
     #[serde(default, skip)]
     pub(crate) asked: Vec<Asked>,

@@ -24,7 +24,8 @@ pub fn source_of(path: &Path) -> Result<Option<Source>, HistoryError> {
     let mut begin = Vec::new();
     let (file, _) = files::open(path)?;
     file.take(LOOKED_AT).read_to_end(&mut begin).map_err(|error| HistoryError::io(path, error))?;
-    let begin = String::from_utf8_lossy(&begin);
+    // Some editors leave a byte order mark.
+    let begin = String::from_utf8_lossy(begin.strip_prefix(files::BYTE_ORDER_MARK).unwrap_or(&begin));
     Ok(match path.extension().and_then(|extension| extension.to_str()) {
         Some("json") => of_object(path, begin.trim_start()),
         Some("jsonl") => {
@@ -63,9 +64,21 @@ fn of_line(line: &Value) -> Option<Source> {
         Some(Source::Gemini)
     } else if text("type").is_some() && ["uuid", "leafUuid", "sessionId"].iter().any(|member| text(member).is_some()) {
         Some(Source::Claude)
+    } else if text("type").is_some_and(|kind| said_by(line) == Some(kind)) {
+        // Entries of Claude Code without ids. No other tool repeats the role as the entry's type.
+        Some(Source::Claude)
     } else {
         None
     }
+}
+
+/// Who said the message that an entry holds.
+fn said_by(line: &Value) -> Option<&str> {
+    let message = line.get("message")?;
+    message
+        .get("role")?
+        .as_str()
+        .filter(|role| matches!(*role, "user" | "assistant") && message.get("content").is_some())
 }
 
 #[cfg(test)]
@@ -86,6 +99,10 @@ mod tests {
             ("f.json", r#"{"sessionId":"s","messages":[]}"#, Some(Source::Gemini)),
             ("g.json", "{\n  \"info\": {\"id\": \"s\"}, \"messages\": []}", Some(Source::OpenCode)),
             ("storage/session/p/ses.json", r#"{"id":"ses","time":{}}"#, Some(Source::OpenCode)),
+            ("bom.json", "\u{feff}{\"version\":3,\"requests\":[]}", Some(Source::VsCode)),
+            ("bom.jsonl", "\u{feff}{\"type\":\"session_meta\",\"payload\":{}}", Some(Source::Codex)),
+            ("i.jsonl", r#"{"type":"user","message":{"role":"user","content":"hi"}}"#, Some(Source::Claude)),
+            ("j.jsonl", r#"{"type":"message","message":{"role":"user","content":"hi"}}"#, None),
             ("h.json", r#"[{"requests":1}]"#, None),
             ("h.jsonl", "just words", None),
             ("h.txt", r#"{"requests":[]}"#, None),

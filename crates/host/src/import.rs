@@ -37,6 +37,8 @@ const LOG: &str = "events.jsonl";
 pub(crate) struct NewImport {
     pub(crate) id: Option<SessionId>,
     pub(crate) provider: Option<ProviderId>,
+    /// The agent that goes on with it where none is named and the host has this one.
+    pub(crate) preferred_provider: Option<ProviderId>,
     pub(crate) store: Option<StoreName>,
     pub(crate) title: Option<String>,
     pub(crate) working_directory: Option<String>,
@@ -145,7 +147,11 @@ impl Host {
         let provider = match wanted.provider {
             Some(provider) if self.has_agent(&provider) => provider,
             Some(provider) => return Err(CreateError::UnknownProvider(provider).into()),
-            None => self.default_provider().ok_or_else(|| CreateError::UnknownProvider("".into()))?,
+            None => {
+                let preferred = wanted.preferred_provider.filter(|provider| self.has_agent(provider));
+                let provider = preferred.or_else(|| self.default_provider());
+                provider.ok_or_else(|| CreateError::UnknownProvider("".into()))?
+            }
         };
         let id = match wanted.id {
             Some(id) => id,

@@ -57,4 +57,4 @@ pub use process::{Exit, Process, ProcessError, Program, inherit_nothing, inherit
 pub use repository::{GitConfig, Repository, pull_request_address, remote_name};
 pub use terminal::{Output, Screen, Terminal, TerminalError, TerminalLimits, TerminalRequest, TerminalSize, Terminals};
 pub use uri::{MAX_PATH_BYTES, file_uri, local_path};
-pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher};
+pub use watch::{Change, ChangeKind, Notice, Reader, Watch, WatchError, WatchLimits, WatchRequest, Watcher, can_watch};

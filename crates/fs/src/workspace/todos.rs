@@ -23,6 +23,13 @@ const TABLES: &str = "
         FOREIGN KEY (depends_on) REFERENCES todos(id)
     );";
 
+/// The prefix of the ids of a plan's entries.
+const PLAN: &str = "plan-";
+/// How many entries of a plan are kept.
+const MAX_PLAN: usize = 1_000;
+/// How many characters of an entry's title are kept.
+const MAX_TITLE: usize = 4_096;
+
 /// The todo list of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Todos<'a> {
@@ -109,6 +116,42 @@ impl<'a> Todos<'a> {
                 .with("id", todo.id.as_str())
                 .with("other", other.as_str())
         }));
+        self.database.transaction(statements).await.map(|_| ())
+    }
+
+    /// Writes an agent's plan in the place of the one that it told before. What others put on the list stays.
+    ///
+    /// A plan has no ids of its own, so each entry is known by its place. Past 1,000 entries are left out, and a title
+    /// is cut at 4,096 characters.
+    pub async fn set_plan<'t>(
+        &self,
+        entries: impl IntoIterator<Item = (&'t str, TodoStatus)>,
+    ) -> Result<(), DatabaseError> {
+        let mut statements = vec![Statement::exec(TABLES)];
+        let mut count = 0_u32;
+        for (title, status) in entries.into_iter().take(MAX_PLAN) {
+            count += 1;
+            let title: String = title.chars().take(MAX_TITLE).collect();
+            statements.push(
+                Statement::run(
+                    "INSERT INTO todos (id, title, status) VALUES (:id, :title, :status)
+                     ON CONFLICT (id) DO UPDATE SET title = excluded.title, status = excluded.status,
+                         updated_at = datetime('now') WHERE title <> excluded.title OR status <> excluded.status",
+                )
+                .with("id", format!("{PLAN}{count}").as_str())
+                .with("title", title.as_str())
+                .with("status", status.name()),
+            );
+        }
+        if count == 0 && !self.database.exists().await? {
+            return Ok(());
+        }
+        let stale = format!("id GLOB '{PLAN}[0-9]*' AND CAST(substr(id, {}) AS INTEGER) > {count}", PLAN.len() + 1);
+        for column in ["todo_id", "depends_on"] {
+            let sql = format!("DELETE FROM todo_deps WHERE {column} IN (SELECT id FROM todos WHERE {stale})");
+            statements.push(Statement::run(&sql));
+        }
+        statements.push(Statement::run(&format!("DELETE FROM todos WHERE {stale}")));
         self.database.transaction(statements).await.map(|_| ())
     }
 

@@ -48,6 +48,34 @@ async fn todos_are_put_changed_and_removed() {
 }
 
 #[tokio::test]
+async fn a_plan_takes_the_place_of_the_one_before_it_and_leaves_what_others_put_there() {
+    let (database, folder) = database();
+    let todos = Todos::of(&database);
+    todos.set_plan([]).await.unwrap();
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a plan without entries makes no database");
+    todos.put(&todo("mine", &[])).await.unwrap();
+    let told = async || {
+        let list = todos.list().await.unwrap();
+        list.into_iter().map(|todo| (todo.id, todo.title, todo.status)).collect::<Vec<_>>()
+    };
+    let row = |id: &str, title: &str, status| (id.to_owned(), title.to_owned(), status);
+    todos.set_plan([("read", TodoStatus::InProgress), ("write", TodoStatus::Pending)]).await.unwrap();
+    todos.put(&todo("after", &["plan-2"])).await.unwrap();
+    todos.set_plan([("read", TodoStatus::Done)]).await.unwrap();
+    assert_eq!(
+        told().await,
+        [
+            row("mine", "do mine", TodoStatus::Pending),
+            row("plan-1", "read", TodoStatus::Done),
+            row("after", "do after", TodoStatus::Pending)
+        ]
+    );
+    assert_eq!(todos.list().await.unwrap()[2].depends_on, [""; 0], "what is gone is waited for no more");
+    todos.set_plan([]).await.unwrap();
+    assert_eq!(told().await.len(), 2);
+}
+
+#[tokio::test]
 #[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
 async fn the_todos_of_a_real_session_are_read() {
     let fixtures = outside("copilot-cli");

@@ -18,7 +18,8 @@ A session is named by its id in the host, or the beginning of it; by the id
 that another tool has for it, or the beginning of that, with the tool's name
 before it (copilot-cli:0f18, vs-code:b881) or without; or by its file or
 folder. Other tools' files are only read. Of a session's tree the current
-branch is shown, and the turn that runs as far as it has come.
+branch is shown, and the turn that runs as far as it has come. For another
+tool's session --branches also shows the turns of abandoned branches.
 
 Exit codes: 8 there is no such session or turn; see `grove --help` for the
 others.";
@@ -117,6 +118,9 @@ pub(crate) struct ShowArgs {
     /// Show one turn, in full; the first is 1
     #[arg(long, value_name = "N")]
     pub(crate) turn: Option<NonZeroU32>,
+    /// Show the turns of abandoned branches as well, in the order of the file
+    #[arg(long)]
+    pub(crate) branches: bool,
     /// Show what the tool put before the model beside what was said, and what that says of where it worked
     #[arg(long)]
     pub(crate) context: bool,
@@ -155,7 +159,7 @@ pub(crate) struct ImportArgs {
     /// Sessions' folders or files, or sessions of other tools by SOURCE:ID
     #[arg(required = true, value_name = "SESSION")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The agent that goes on with them [default: that of new sessions]
+    /// The agent that goes on with them [default: their tool's own, or that of new sessions]
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// The store that they are to lie in [default: that of new sessions]

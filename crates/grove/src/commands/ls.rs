@@ -1,5 +1,7 @@
 //! `grove ls`
 
+use std::collections::HashSet;
+
 use anyhow::anyhow;
 use grove_client::Client;
 use grove_host::{Clock, SystemClock};
@@ -18,7 +20,7 @@ use crate::cli::{Common, LsArgs, Protocol};
 use crate::connect::{Reach, id_of};
 use crate::hosts;
 use crate::show::style::{bold, dim, green, red, yellow};
-use crate::show::table::{age, cut, lines_within, short, terminal_width};
+use crate::show::table::{age, cut, lines_within, short, short_among, terminal_width};
 use crate::talk::tree::AnyClient;
 
 /// The source of the host's own sessions.
@@ -70,7 +72,12 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         if !far.is_empty() {
             listed.sessions.sort_by_key(|row| std::cmp::Reverse(row.modified));
         }
-        listed.sessions.extend(listed.others);
+        // A session that was imported keeps its id, and is shown once.
+        let own: HashSet<String> = listed.sessions.iter().map(|row| row.id.clone()).collect();
+        listed.others.retain(|other| !own.contains(&other.source_id));
+        listed.sessions.extend(listed.others.into_iter().map(|other| other.row));
+        let elsewhere = far.iter().flat_map(|host| &host.sessions);
+        listed.searched.extend(elsewhere.map(|session| id_of(&session.resource).to_owned()));
         if args.json {
             let sessions: Vec<Value> = listed.sessions.into_iter().map(Row::json).collect();
             let mut said = json!({ "sessions": sessions });
@@ -79,7 +86,7 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             }
             return Ok(say(said)?);
         }
-        show(&listed.sessions, args, if far.is_empty() { Hosts::One } else { Hosts::Several })?;
+        show(&listed.sessions, &listed.searched, args, if far.is_empty() { Hosts::One } else { Hosts::Several })?;
         for Away { host, error, seen_at } in &away {
             let seen = seen_at.map_or_else(String::new, |at| format!("; what it had {} ago is shown", age(at)));
             anstream::eprintln!("{host} is away ({error}){seen}");
@@ -104,16 +111,26 @@ struct Away {
 struct Own {
     sessions: Vec<Row>,
     /// Those of other tools.
-    others: Vec<Row>,
+    others: Vec<OtherRow>,
+    /// The ids of all sessions, listed or not: the next command searches them.
+    searched: Vec<String>,
+}
+
+/// A session of another tool, with the id that the tool uses.
+struct OtherRow {
+    source_id: String,
+    row: Row,
 }
 
 async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
     let reached = if reach.is_far() { Reached::Far } else { Reached::Here };
     let host = reach.host_name();
+    let mut searched: Vec<String> = Vec::new();
     let (sessions, client) = match args.connect.protocol {
         Protocol::Ahp => {
             let client = reach.ahp(None).await?;
             let sessions = fetch(&client).await?;
+            searched.extend(sessions.iter().map(|session| id_of(&session.resource).to_owned()));
             let wanted = sessions.iter().filter(|session| is_listed(session, args, reached));
             (wanted.map(|session| row(session, host, args)).collect::<Result<_, _>>()?, AnyClient::Ahp(client))
         }
@@ -123,14 +140,21 @@ async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
         Protocol::V1 => {
             let client = reach.v1(None).await?;
             let sessions = fetch(&client).await?;
+            searched.extend(sessions.iter().map(|session| id_of(&session.resource).to_owned()));
             let wanted =
                 sessions.iter().filter(|it| is_wanted(args, it.modified_at, it.working_directory.as_ref(), reached));
             (wanted.map(|session| row_of_v1(session, host, args)).collect::<Result<_, _>>()?, AnyClient::V1(client))
         }
     };
-    let others = others(client, args).await?;
-    let others = others.iter().map(|other| row_of_other(other, host)).collect::<Result<_, _>>()?;
-    Ok(Own { sessions, others })
+    let others = others(&client, args).await?;
+    if !others.is_empty() && (args.source.is_some() || args.repo.is_some() || args.since.is_some()) {
+        let all = history::list(&client, ListParams::default()).await?;
+        searched.extend(all.iter().map(|other| id_of(&other.resource).to_owned()));
+    }
+    let others = others.iter().map(|other| {
+        Ok::<_, Failure>(OtherRow { source_id: other.about.source_id.clone(), row: row_of_other(other, host)? })
+    });
+    Ok(Own { sessions, others: others.collect::<Result<_, _>>()?, searched })
 }
 
 /// What the other hosts have, unless one was named.
@@ -159,19 +183,19 @@ fn is_listed(session: &SessionSummary, args: &LsArgs, reached: Reached) -> bool 
 }
 
 /// What other tools left, where that is asked for.
-async fn others(client: AnyClient, args: &LsArgs) -> Result<Vec<Other>, Failure> {
+async fn others(client: &AnyClient, args: &LsArgs) -> Result<Vec<Other>, Failure> {
     let is_asked_for = args.all || args.source.is_some();
     if !is_asked_for || args.waiting || args.source.as_deref() == Some(OWN) {
         return Ok(Vec::new());
     }
-    history::refresh(&client).await?;
+    history::refresh(client).await?;
     let wanted = ListParams {
         source: args.source.clone(),
         repository: args.repo.clone(),
         since: since(args),
         ..ListParams::default()
     };
-    history::list(&client, wanted).await
+    history::list(client, wanted).await
 }
 
 fn since(args: &LsArgs) -> Option<u64> {
@@ -349,7 +373,7 @@ enum Hosts {
     Several,
 }
 
-fn show(rows: &[Row], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
+fn show(rows: &[Row], searched: &[String], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
     if rows.is_empty() {
         let is_narrowed = args.source.is_some() || args.repo.is_some() || args.since.is_some();
         anstream::eprintln!(
@@ -368,7 +392,8 @@ fn show(rows: &[Row], args: &LsArgs, hosts: Hosts) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    let ids = short(&rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>());
+    let searched: Vec<&str> = searched.iter().map(String::as_str).collect();
+    let ids = short_among(&rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), &searched);
     let mut head = ["ID", "STATUS", "TITLE", "AGENT", "AGE"].map(str::to_owned).to_vec();
     if hosts == Hosts::Several {
         head.insert(1, "HOST".to_owned());

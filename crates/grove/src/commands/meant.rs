@@ -99,6 +99,12 @@ async fn find_any(reach: &Reach, wanted: &str, protocol: Protocol) -> Result<Mea
         None => {}
     }
     if let Some((source, id)) = with_source(wanted) {
+        // An agent of the host may have the name of a source: a URI of one of its sessions comes first.
+        if wanted.contains(":/")
+            && let Some(own) = of_host(reach, wanted, protocol).await?
+        {
+            return Ok(own);
+        }
         let none = || Failure::NotFound(format!("{source} has no session {id:?} on this machine"));
         return Ok(Meant::Elsewhere(Box::new(elsewhere(reach, Some(source), id)?.ok_or_else(none)?)));
     }
@@ -120,6 +126,15 @@ async fn find_any(reach: &Reach, wanted: &str, protocol: Protocol) -> Result<Mea
         Err(failure) => return Err(failure),
     };
     Ok(Meant::Elsewhere(Box::new(elsewhere(reach, None, wanted)?.ok_or(failure)?)))
+}
+
+/// The session of a host that has exactly this URI.
+async fn of_host(reach: &Reach, uri: &str, protocol: Protocol) -> Result<Option<Meant>, Failure> {
+    match Tree::of_session(reach, uri, protocol).await {
+        Ok(session) if session.session() == uri => Ok(Some(Meant::OfHost(session))),
+        Ok(_) | Err(Failure::NotFound(_) | Failure::NoHost(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// A session of another tool that is called so, by `source:id` or by an id or the beginning of one.

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write};
 
-use grove_history::export::{Json, SessionOutline, TurnOutline, TurnWriter};
+use grove_history::export::{Heading, Json, SessionOutline, TurnOutline, TurnWriter};
 use grove_history::{ContextBlock, Workspace};
 use serde_json::json;
 
@@ -33,9 +33,9 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
         })
     })?;
     if let Some(wanted) = args.turn
-        && wanted.get() > opened.session().turns
+        && wanted.get() > shown_turns(&opened, args)
     {
-        let turns = opened.session().turns;
+        let turns = shown_turns(&opened, args);
         return Err(Failure::NotFound(format!("there is no turn {wanted}: the session has {turns}")));
     }
     if opened.session().turns == 0 && !args.json {
@@ -50,6 +50,18 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
+/// How many turns are numbered.
+fn shown_turns(opened: &Opened, args: &ShowArgs) -> u32 {
+    let all = opened.session().turns;
+    if args.branches { all } else { all.saturating_sub(opened.abandoned()) }
+}
+
+/// The heading, which names what is left out.
+fn heading<'a>(opened: &'a Opened, args: &ShowArgs) -> Heading<'a> {
+    let abandoned = if args.branches { 0 } else { opened.abandoned() };
+    Heading { abandoned, ..opened.heading() }
+}
+
 /// Gives the turns that are wanted, with their numbers.
 fn each(
     opened: &Opened,
@@ -57,10 +69,11 @@ fn each(
     take: &mut dyn FnMut(u32, grove_history::ForeignTurn) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut number = 0;
-    opened.each(&mut |turn| {
+    let mut count = |turn| {
         number += 1;
         if args.turn.is_none_or(|wanted| wanted.get() == number) { take(number, turn) } else { Ok(()) }
-    })
+    };
+    if args.branches { opened.each_of_all(&mut count) } else { opened.each(&mut count) }
 }
 
 fn length(args: &ShowArgs) -> Length {
@@ -70,7 +83,7 @@ fn length(args: &ShowArgs) -> Length {
 fn show(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.turn.is_none() {
-        for line in transcript::session(&SessionOutline::of(opened.heading())) {
+        for line in transcript::session(&SessionOutline::of(heading(opened, args))) {
             writeln!(out, "{line}")?;
         }
     }
@@ -88,7 +101,7 @@ fn show(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
 }
 
 fn show_json(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
-    let mut json = Json::begin(BufWriter::new(std::io::stdout().lock()), opened.heading())?;
+    let mut json = Json::begin(BufWriter::new(std::io::stdout().lock()), heading(opened, args))?;
     each(opened, args, &mut |_, turn| Ok(json.turn(&turn)?))?;
     Ok(json.finish()?)
 }

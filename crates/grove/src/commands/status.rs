@@ -28,6 +28,7 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "storageProblem": health.storage_problem,
             "damage": health.damage,
             "damageCount": health.damage_count,
+            "watchesFolders": grove_work::can_watch(),
         });
         say(status)?;
     } else {
@@ -36,6 +37,9 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
+        if !grove_work::can_watch() {
+            say("folders are not watched on this system: other tools' sessions are looked for once a minute")?;
+        }
         if let Some(problem) = &health.storage_problem {
             say(format!("PROBLEM: {problem}"))?;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
 use grove_fs::workspace::{Field, Manifest, Value};
-use grove_history::{Damage, HistoryError, Located, Mark, Source, reader_of, source_of};
+use grove_history::{Damage, HistoryError, Located, Mark, Source, locate, reader_of, source_of};
 use grove_wire::ahp::time;
 use grove_wire::x_grove::import::BeginParams;
 use serde::Deserialize;
@@ -101,7 +101,7 @@ pub(super) fn find(path: &Path) -> Result<Found, BringError> {
         return Err(BringError::NotASession(path.to_owned()));
     }
     if let Some(source) = source_of(&log)? {
-        return Ok(Found::Foreign(Box::new(Located::of_file(source, &log)?)));
+        return Ok(Found::Foreign(Box::new(locate(source, &log)?)));
     }
     let mut first = Vec::new();
     let file = File::open(&log).map_err(io)?;
@@ -118,7 +118,9 @@ pub(super) fn find(path: &Path) -> Result<Found, BringError> {
         #[serde(rename = "type")]
         kind: String,
     }
-    let kind = serde_json::from_slice::<Line>(&first).ok().map(|line| line.kind);
+    // Some editors leave a byte order mark.
+    let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&first);
+    let kind = serde_json::from_slice::<Line>(first).ok().map(|line| line.kind);
     match kind.as_deref() {
         Some("session" | "title") => Ok(Found::Log(log)),
         Some(kind) if kind.contains('.') || kind == "abort" => Ok(Found::CopilotCli(log)),
@@ -156,6 +158,7 @@ fn of_copilot_cli(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
     let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
     let about = BeginParams {
         id: Some(id.to_string()),
+        preferred_provider: Some(agent_of(Source::CopilotCli)),
         title: read.title.as_deref().and_then(normalized_title),
         working_directory: folder.and_then(|folder| working_directory(&folder)),
         created_at: read.created_at.map(|at| at.0),
@@ -189,6 +192,7 @@ fn of_foreign(located: Located, id: &WantedId) -> Result<Brought, BringError> {
     let folder = read.workspace.folders.first().and_then(|place| place.path.clone());
     let about = BeginParams {
         id: Some(id.to_string()),
+        preferred_provider: Some(agent_of(read.source)),
         title: read.title.as_deref().and_then(normalized_title),
         working_directory: folder.and_then(|folder| working_directory(&folder)),
         created_at: read.created_at.map(|at| at.0),
@@ -199,6 +203,19 @@ fn of_foreign(located: Located, id: &WantedId) -> Result<Brought, BringError> {
     log.seek(SeekFrom::Start(0)).map_err(|error| BringError::Io { path, error })?;
     let turns = usize::try_from(read.turns).ok();
     Ok(Brought { about, log, manifest: None, files: Vec::new(), turns, warnings })
+}
+
+/// The agent that goes on with the sessions of a tool: the tool itself, as the catalog of agents calls it.
+fn agent_of(source: Source) -> String {
+    let name = match source {
+        Source::VsCode | Source::CopilotCli => "copilot",
+        Source::Claude => "claude",
+        Source::Codex => "codex",
+        Source::Pi => "omp",
+        Source::Gemini => "gemini",
+        Source::OpenCode => "opencode",
+    };
+    name.to_owned()
 }
 
 fn of_log(log: &Path, id: &WantedId) -> Result<Brought, BringError> {

@@ -41,7 +41,7 @@ pub(super) fn write_foreign(
     if let Some(origin) = origin {
         log.note(origin)?;
     }
-    opened.each(&mut |turn| Ok::<(), LinesError>(log.turn(turn)?))?;
+    opened.each_of_all(&mut |turn| Ok::<(), LinesError>(log.turn(turn)?))?;
     if let Some(title) = &opened.session().title {
         log.name(title)?;
     }

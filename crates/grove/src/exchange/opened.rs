@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Turn};
 use grove_history::export::{Heading, foreign_turn};
-use grove_history::{ForeignSession, ForeignTurn, HistoryError, Located, reader_of};
+use grove_history::{Follows, ForeignSession, ForeignTurn, HistoryError, Located, path_of, reader_of};
 use grove_tree::{Log, turns};
 
 /// What sessions of the host are said to be of.
@@ -25,7 +25,11 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 enum Content {
     /// Its turns are read where they lie, each time that somebody wants them: memory follows one turn.
-    Foreign(Located),
+    Foreign {
+        located: Located,
+        /// The turns that lead to the newest one, by their numbers. Others were abandoned.
+        path: Vec<usize>,
+    },
     Log {
         log: Log,
         turns: Vec<Arc<Turn>>,
@@ -36,9 +40,11 @@ impl Opened {
     /// A session of another tool.
     pub(crate) fn of_located(located: Located) -> Result<Self, HistoryError> {
         let located = located.at_hand()?;
-        let reading = reader_of(located.source).read(&located, None, &mut |_| {})?;
-        let content = Content::Foreign(located.clone());
-        Ok(Self { source: located.source.name(), session: reading.session, content, running: None })
+        let mut follows = Vec::new();
+        let reading = reader_of(located.source).read(&located, None, &mut |turn| follows.push(turn.follows))?;
+        let source = located.source.name();
+        let content = Content::Foreign { path: path_of(&follows), located };
+        Ok(Self { source, session: reading.session, content, running: None })
     }
 
     /// A session that is a log; `session` is what is known of it beside that.
@@ -61,7 +67,7 @@ impl Opened {
     }
 
     pub(crate) fn heading(&self) -> Heading<'_> {
-        Heading { source: self.source, session: &self.session }
+        Heading { source: self.source, session: &self.session, abandoned: self.abandoned() }
     }
 
     /// Whose session it is.
@@ -76,19 +82,46 @@ impl Opened {
     /// The log, where the session is one.
     pub(crate) fn log(&self) -> Option<&Log> {
         match &self.content {
-            Content::Foreign(_) => None,
+            Content::Foreign { .. } => None,
             Content::Log { log, .. } => Some(log),
         }
     }
 
-    /// Gives each turn, in order, until somebody wants no more.
+    /// How many turns lie on abandoned branches of another tool's session.
+    pub(crate) fn abandoned(&self) -> u32 {
+        match &self.content {
+            Content::Foreign { path, .. } => {
+                self.session.turns.saturating_sub(u32::try_from(path.len()).unwrap_or(u32::MAX))
+            }
+            // Its turns are those of one branch already.
+            Content::Log { .. } => 0,
+        }
+    }
+
+    /// Gives each turn on the way to the newest one, in order, until somebody wants no more.
     pub(crate) fn each<E: From<HistoryError>>(
+        &self,
+        take: &mut dyn FnMut(ForeignTurn) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Content::Foreign { path, .. } = &self.content else { return self.each_of_all(take) };
+        let mut number = 0;
+        let mut wanted = path.iter().peekable();
+        self.each_of_all(&mut |turn| {
+            let is_wanted = wanted.next_if_eq(&&number).is_some();
+            number += 1;
+            // What it goes on from is the one that was given before it.
+            if is_wanted { take(ForeignTurn { follows: Follows::Previous, ..turn }) } else { Ok(()) }
+        })
+    }
+
+    /// The same with the turns of all branches, as far as the session is not a log.
+    pub(crate) fn each_of_all<E: From<HistoryError>>(
         &self,
         take: &mut dyn FnMut(ForeignTurn) -> Result<(), E>,
     ) -> Result<(), E> {
         match &self.content {
             Content::Log { turns, .. } => turns.iter().try_for_each(|turn| take(foreign_turn(turn)))?,
-            Content::Foreign(located) => {
+            Content::Foreign { located, .. } => {
                 let mut taken = Ok(());
                 reader_of(located.source).read(located, None, &mut |turn| {
                     if taken.is_ok() {

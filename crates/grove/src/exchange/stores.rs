@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use grove_history::catalog::{Catalog, Entry};
-use grove_history::{Hints, HistoryError, Located, Root, Source, reader_of, readers};
+use grove_history::{Hints, HistoryError, Located, Root, Source, locate, reader_of, readers};
 
 use super::brought::{self, BringError};
 
@@ -113,7 +113,7 @@ pub(crate) fn at_path(wanted: &str) -> Option<Result<AtPath, NameError>> {
 
 fn look(path: &Path) -> Result<AtPath, NameError> {
     Ok(match brought::find(path)? {
-        brought::Found::CopilotCli(log) => AtPath::Session(Box::new(Located::of_file(Source::CopilotCli, &log)?)),
+        brought::Found::CopilotCli(log) => AtPath::Session(Box::new(locate(Source::CopilotCli, &log)?)),
         brought::Found::Foreign(located) => AtPath::Session(located),
         brought::Found::Log(log) => AtPath::Log(log),
     })

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use async_trait::async_trait;
 use grove_core::SessionId;
 use grove_history::catalog::{Catalog, CatalogError, Cursor, Filter, Keep, Progress, Scan};
-use grove_history::{Environment, Platform, Root, locations};
+use grove_history::{Environment, Platform, Root, locations, locations_below};
 use grove_host::history::{self, History, Look, OpenError, Opened, Query, Row, Unavailable};
 use grove_host::{Clock, SystemClock};
 use grove_layer::FoundHistory;
@@ -39,10 +39,7 @@ pub(crate) fn possible_roots(settings: &Settings) -> Vec<Root> {
     let mut roots = locations(Platform::current(), &own(&variables));
     for home in &configured.roots {
         // What a variable says holds for one's own home alone.
-        let home = Environment { home: home.to_string_lossy().into_owned(), ..Environment::default() };
-        roots.extend(
-            locations(Platform::current(), &home).into_iter().filter(|root| root.folder.starts_with(&home.home)),
-        );
+        roots.extend(locations_below(home));
     }
     roots
 }

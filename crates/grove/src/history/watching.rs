@@ -12,7 +12,8 @@ use super::ForeignStores;
 
 /// How often stores are looked at, at most, while they are written to.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How often folders are looked for that were not there: a tool that is used for the first time makes its own.
+/// How often folders are looked for that were not there: a tool that is used for the first time makes its own. Stores that
+/// cannot be watched are looked at as often.
 const NEW_FOLDERS: Duration = Duration::from_secs(60);
 
 /// Folders in which no tool keeps sessions, and which may be many: VS Code's own history of files, what extensions keep, and
@@ -31,6 +32,7 @@ pub(crate) async fn keep_up(host: Host, stores: ForeignStores) {
     let mut watched: HashSet<PathBuf> = HashSet::new();
     let mut watches = FuturesUnordered::new();
     let mut is_first = true;
+    let mut has_unwatched = false;
     loop {
         let mut is_new = false;
         for root in stores.roots() {
@@ -43,8 +45,11 @@ pub(crate) async fn keep_up(host: Host, stores: ForeignStores) {
                     is_new = true;
                     watches.push(next(watch));
                 }
-                // They are still looked at when somebody asks.
-                Err(error) => tracing::warn!(%error, folder = %root.folder.display(), "a store is not watched"),
+                Err(error) => {
+                    has_unwatched = true;
+                    let folder = root.folder.display();
+                    tracing::warn!(%error, %folder, "a store is not watched: it is looked at once a minute");
+                }
             }
         }
         if is_new && !std::mem::take(&mut is_first) {
@@ -64,7 +69,11 @@ pub(crate) async fn keep_up(host: Host, stores: ForeignStores) {
                     stores.refresh();
                 }
             },
-            () = tokio::time::sleep(NEW_FOLDERS) => {}
+            () = tokio::time::sleep(NEW_FOLDERS) => {
+                if has_unwatched {
+                    stores.refresh();
+                }
+            }
         }
     }
 }

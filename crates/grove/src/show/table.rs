@@ -99,9 +99,15 @@ pub(crate) fn age(at: u64) -> String {
 
 /// The shortest beginnings, of eight characters at least, that tell these ids apart.
 pub(crate) fn short(ids: &[&str]) -> Vec<String> {
+    short_among(ids, &[])
+}
+
+/// The same where further ids are searched than those that are shown. The source before an id's dot does not count as
+/// characters of it.
+pub(crate) fn short_among(ids: &[&str], others: &[&str]) -> Vec<String> {
     const FEWEST: usize = 8;
     // Those that begin most alike are neighbours. A tree may have too many to compare each with each.
-    let mut sorted = ids.to_vec();
+    let mut sorted = [ids, others].concat();
     sorted.sort_unstable();
     // A session that was moved is listed twice, under one id.
     sorted.dedup();
@@ -110,7 +116,8 @@ pub(crate) fn short(ids: &[&str]) -> Vec<String> {
         let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(|at| sorted.get(at));
         let alike = |other: &&str| id.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
         let longest = neighbours.map(alike).max().unwrap_or(0);
-        id.chars().take(FEWEST.max(longest + 1)).collect()
+        let source = id.split_once('.').map_or(0, |(source, _)| source.chars().count() + 1);
+        id.chars().take((source + FEWEST).max(longest + 1)).collect()
     };
     ids.iter().map(one).collect()
 }
@@ -163,6 +170,13 @@ mod tests {
         assert_eq!(short(&["0123456789", "0123456799"]), ["012345678", "012345679"]);
         assert_eq!(short(&["01234567", "0123456789"]), ["01234567", "012345678"]);
         assert_eq!(short(&["0123456789", "0123456789"]), ["01234567", "01234567"]);
+    }
+
+    #[test]
+    fn ids_are_told_apart_from_those_that_are_not_shown() {
+        assert_eq!(short_among(&["0123456789"], &["0123456799", "s"]), ["012345678"]);
+        assert_eq!(short_among(&["vs-code.0123456789"], &[]), ["vs-code.01234567"]);
+        assert_eq!(short_among(&["vs-code.0123456789"], &["vs-code.0123456799"]), ["vs-code.012345678"]);
     }
 
     #[test]

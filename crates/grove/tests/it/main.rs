@@ -30,6 +30,7 @@ mod export;
 mod far;
 mod files;
 mod first_tries;
+mod foreign_names;
 mod forks;
 mod frames;
 mod guarded;

@@ -4,18 +4,18 @@
 //! what a reader overlooks is told, and not only what it stumbles over. Tools' own lists are the third side: what is in one and
 //! lies nowhere is lost. Not every tool has a list: where sessions are listed by looking at their files, none can be lost.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::entry::Entry;
+use super::entry::{Entry, key_of};
 use super::error::CatalogError;
 use super::store::Catalog;
 use crate::damage::Damage;
 use crate::files;
 use crate::normal::Source;
-use crate::reader::{Hints, Root};
+use crate::reader::{Finding, Hints, Root};
 use crate::reader_of;
 
 /// How deep below a root is looked.
@@ -63,10 +63,17 @@ impl Checkup {
 /// Checks the catalog, which was just brought up to date, against what lies below the roots.
 pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError> {
     let mut checkup = Checkup::default();
+    let roots: Vec<&Root> = roots.iter().filter(|root| root.folder.is_dir()).collect();
+    let findings: Vec<Finding> = roots.iter().map(|root| reader_of(root.source).find(root, Hints::Read)).collect();
+    // A tool may have listed a session since it was read.
+    let found = findings.iter().flat_map(|finding| &finding.sessions);
+    let listed: HashMap<PathBuf, Option<bool>> =
+        found.map(|located| (key_of(located), located.headline.listed)).collect();
     let mut paths: HashSet<PathBuf> = HashSet::new();
     let mut ids: HashSet<(Source, String)> = HashSet::new();
     catalog.each(|entry| {
-        let Entry { path, older, listed, session, .. } = entry;
+        let is_listed = listed.get(&entry.key()).copied().unwrap_or(entry.listed);
+        let Entry { path, older, session, .. } = entry;
         let suspect = |damage| Suspect {
             source: session.source,
             source_id: Some(session.source_id.clone()),
@@ -76,14 +83,15 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
         if session.damage.is_recovered() || session.damage.count > 0 {
             checkup.damaged.push(suspect(Some(session.damage.clone())));
         }
-        if listed == Some(false) {
+        // Tools hide sessions in which nothing was said: nobody misses those.
+        if is_listed == Some(false) && session.turns > 0 {
             checkup.orphaned.push(suspect(None));
         }
         ids.insert((session.source, session.source_id));
         paths.extend(older);
         paths.insert(path);
     })?;
-    for root in roots.iter().filter(|root| root.folder.is_dir()) {
+    for (root, finding) in roots.into_iter().zip(findings) {
         let mut found = BTreeSet::new();
         walk(root.source, &root.folder, 0, &mut found, &mut checkup.problems);
         for path in found {
@@ -94,7 +102,6 @@ pub fn check(catalog: &Catalog, roots: &[Root]) -> Result<Checkup, CatalogError>
                 checkup.unknown.push(Suspect { source: root.source, source_id: None, path, damage: None });
             }
         }
-        let finding = reader_of(root.source).find(root, Hints::Read);
         for problem in finding.problems.iter().map(ToString::to_string) {
             // A folder that cannot be listed was told of already.
             if !checkup.problems.contains(&problem) {

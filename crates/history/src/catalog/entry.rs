@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::normal::{ForeignSession, Source};
 use crate::opencode::is_database;
-use crate::reader::{FileMark, Located};
+use crate::reader::{FileMark, Headline, Located};
 
 /// A session that was found and read once. Its turns are not here: [`Entry::located`] says where to read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Entry {
     /// Whether the tool itself lists it, where it has a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<bool>,
+    /// The title that the tool's own list has for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_title: Option<String>,
     /// The folder that it worked in, as it is spelled now: where that was moved, its new place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -69,6 +72,12 @@ impl Entry {
             older: self.older.clone(),
             mark,
             workspace: self.session.workspace.clone(),
+            headline: Headline {
+                title: self.listed_title.clone(),
+                created_at: self.session.created_at,
+                modified_at: self.session.modified_at,
+                listed: self.listed,
+            },
             ..Located::nowhere(self.source(), self.session.source_id.clone())
         }
     }

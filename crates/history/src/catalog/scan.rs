@@ -16,9 +16,10 @@ use super::entry::{Entry, key_of, name_of};
 use super::error::CatalogError;
 use super::keep::{self, Copied, Keep};
 use super::place::Folders;
-use super::store::{self, Catalog, Known, Noted};
+use super::store::{self, Catalog, Known, Marks, Noted};
 use crate::changes::{Gathered, Gathering};
 use crate::error::HistoryError;
+use crate::fingerprint::Fingerprint;
 use crate::normal::Source;
 use crate::reader::{Bookmark, FileMark, Finding, Hints, Located, Reading, Root};
 use crate::reader_of;
@@ -134,7 +135,7 @@ impl Catalog {
                     }
                 }
                 let key = key_of(&located);
-                if marks.get(&key) != Some(&located.mark) && !found.contains(&key) {
+                if marks.get(&key) != Some(&Marks::of(&located)) && !found.contains(&key) {
                     stale.push(located);
                 }
                 found.insert(key);
@@ -149,7 +150,7 @@ impl Catalog {
             report.gone += 1;
             found.insert(located.path.clone());
             origins.insert(located.path.clone(), origin);
-            if marks.get(&located.path) != Some(&located.mark) {
+            if marks.get(&located.path) != Some(&Marks::of(&located)) {
                 stale.push(located);
             }
         }
@@ -165,7 +166,7 @@ impl Catalog {
     fn read_all(
         &self,
         mut stale: Vec<Located>,
-        marks: &HashMap<PathBuf, FileMark>,
+        marks: &HashMap<PathBuf, Marks>,
         origins: &HashMap<PathBuf, PathBuf>,
         report: &mut ScanReport,
         progress: &mut dyn FnMut(Progress),
@@ -192,7 +193,7 @@ impl Catalog {
                         let known = if marks.contains_key(&key) { self.known(&key) } else { Ok(None) };
                         // What is not known any more is read from its beginning.
                         let known = known.unwrap_or_default();
-                        let before = marks.get(&key).copied();
+                        let before = marks.get(&key).map(|marks| marks.mark);
                         if done.send(self.read(located.clone(), known, before)).is_err() {
                             // Whoever writes down has failed, and says so.
                             return;
@@ -219,7 +220,9 @@ impl Catalog {
                         let mut entry = entry_of(&done.located, done.known, session, &mut folders);
                         entry.kept_from = origins.get(&entry.path).cloned();
                         report.recovered += usize::from(entry.session.damage.is_recovered());
-                        store::write(&transaction, &mut entry, &Noted { bookmark, ending, changes, before })?;
+                        let beside_written = done.located.beside_written;
+                        let noted = Noted { bookmark, ending, changes, before, beside_written };
+                        store::write(&transaction, &mut entry, &noted)?;
                     }
                     // One that went away meanwhile is no problem.
                     Err(HistoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
@@ -238,14 +241,19 @@ impl Catalog {
         let (known, bookmark) = known.map_or((None, None), |known| (Some(known.entry), known.bookmark));
         if let Some(known) = &known {
             // What the tool's lists said when the session was new still holds, as far as nothing newer is known.
-            located.headline.title = located.headline.title.take().or_else(|| known.session.title.clone());
+            located.headline.title = located.headline.title.take().or_else(|| known.listed_title.clone());
             located.headline.created_at = located.headline.created_at.or(known.session.created_at);
             located.headline.listed = located.headline.listed.or(known.listed);
         }
         let grown = |before: FileMark| before.inode == located.mark.inode && before.size < located.mark.size;
         let bookmark: Option<Bookmark> = bookmark.filter(|bookmark| {
-            before.is_some_and(grown) && before.is_some_and(|before| bookmark.offset <= before.size)
+            before.is_some_and(grown)
+                && before.is_some_and(|before| bookmark.offset <= before.size)
+                // Other programs write over a log in place, which leaves it longer than it was as well.
+                && bookmark.fingerprint.is_some_and(|print| print.fits(&located.path))
         });
+        // Before it is read: what is written over it meanwhile does not fit then.
+        let fingerprint = Fingerprint::of(&located.path, located.mark.size);
         // Without what was changed before it a bookmark is of no use.
         let bookmark = bookmark.and_then(|bookmark| Some((self.changes_before(&key).ok()?, bookmark)));
         let reader = reader_of(located.source);
@@ -269,6 +277,12 @@ impl Catalog {
         }
         if let Ok(reading) = &mut reading {
             reading.bookmark = reading.bookmark.take().filter(|bookmark| gathering.fits(bookmark));
+            if let Some(bookmark) = &mut reading.bookmark {
+                bookmark.fingerprint = fingerprint;
+            }
+            if let Some(ending) = &mut reading.ending {
+                ending.fingerprint = fingerprint;
+            }
         }
         Done { located, known, reading, changes: gathering.finish(), continued }
     }
@@ -277,7 +291,7 @@ impl Catalog {
     fn forget_gone(
         &self,
         scan: &Scan,
-        marks: &HashMap<PathBuf, FileMark>,
+        marks: &HashMap<PathBuf, Marks>,
         found: &HashSet<PathBuf>,
         unread: &[&Root],
         report: &mut ScanReport,
@@ -333,7 +347,7 @@ impl Catalog {
 
 /// What lies below each root. A tool's own lists are looked at only where something is there that was not: they cost more
 /// than all the rest.
-fn look<'a>(scan: &'a Scan, marks: &HashMap<PathBuf, FileMark>) -> Vec<(&'a Root, Finding)> {
+fn look<'a>(scan: &'a Scan, marks: &HashMap<PathBuf, Marks>) -> Vec<(&'a Root, Finding)> {
     thread::scope(|scope| {
         let look = |root: &'a Root| {
             let reader = reader_of(root.source);
@@ -372,6 +386,7 @@ fn entry_of(
         kept_from: None,
         mark: located.mark,
         listed: located.headline.listed,
+        listed_title: located.headline.title.clone(),
         folder: found.folder,
         // A folder that is gone cannot tell any more.
         repository: found.repository.or_else(|| known.and_then(|known| known.repository)),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use grove_core::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Statement, params};
 use serde::Serialize;
 
@@ -17,10 +18,10 @@ use super::private;
 use crate::changes::Changes;
 use crate::ending::Ending;
 use crate::normal::{Source, model_key};
-use crate::reader::{Bookmark, FileMark};
+use crate::reader::{Bookmark, FileMark, Located};
 
 /// Raised with every change of the tables, and of what readers find: what an older one wrote is read anew.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 const TABLES: &str = "
     CREATE TABLE session (
@@ -37,7 +38,8 @@ const TABLES: &str = "
         written INTEGER NOT NULL,
         models TEXT NOT NULL,
         bookmark TEXT,
-        entry TEXT NOT NULL
+        entry TEXT NOT NULL,
+        beside INTEGER NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE ending (
         path TEXT PRIMARY KEY,
@@ -81,6 +83,19 @@ pub(super) struct Known {
     pub bookmark: Option<Bookmark>,
 }
 
+/// The marks of a session's files at the time of the last scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub mark: FileMark,
+    pub beside_written: Timestamp,
+}
+
+impl Marks {
+    pub(super) fn of(located: &Located) -> Self {
+        Self { mark: located.mark, beside_written: located.beside_written }
+    }
+}
+
 /// What is written down of a session beside its entry.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
@@ -89,6 +104,8 @@ pub(super) struct Noted {
     pub changes: Changes,
     /// What was changed before the bookmark.
     pub before: Changes,
+    /// When what lies beside the session was last written.
+    pub beside_written: Timestamp,
 }
 
 impl Catalog {
@@ -157,17 +174,18 @@ impl Catalog {
     }
 
     /// Where each known file stood when it was read.
-    pub(super) fn marks(&self) -> Result<HashMap<PathBuf, FileMark>, CatalogError> {
+    pub(super) fn marks(&self) -> Result<HashMap<PathBuf, Marks>, CatalogError> {
         let reader = self.reader();
-        let mut statement = reader.prepare("SELECT path, inode, size, written FROM session")?;
+        let mut statement = reader.prepare("SELECT path, inode, size, written, beside FROM session")?;
         let marks = statement.query_map([], |row| {
             let path: String = row.get(0)?;
             let mark = FileMark {
                 inode: row.get::<_, i64>(1)?.cast_unsigned(),
                 size: row.get::<_, i64>(2)?.cast_unsigned(),
-                modified_at: grove_core::Timestamp(row.get::<_, i64>(3)?.cast_unsigned()),
+                modified_at: Timestamp(row.get::<_, i64>(3)?.cast_unsigned()),
             };
-            Ok((PathBuf::from(path), mark))
+            let beside_written = Timestamp(row.get::<_, i64>(4)?.cast_unsigned());
+            Ok((PathBuf::from(path), Marks { mark, beside_written }))
         })?;
         Ok(marks.collect::<Result<_, _>>()?)
     }
@@ -234,7 +252,8 @@ pub(super) fn write(connection: &Connection, entry: &mut Entry, noted: &Noted) -
         entry.id = format!("{own}.{copies}");
     }
     let mark = entry.mark;
-    let sql = "INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    let sql =
+        "INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     connection.prepare(sql)?.execute(params![
         path,
         entry.id,
@@ -250,6 +269,7 @@ pub(super) fn write(connection: &Connection, entry: &mut Entry, noted: &Noted) -
         model_keys(&entry.session.models),
         noted.bookmark.as_ref().and_then(|bookmark| serde_json::to_string(bookmark).ok()),
         written(entry)?,
+        noted.beside_written.0.cast_signed(),
     ])?;
     let ending = noted.ending.as_ref().and_then(|ending| serde_json::to_string(ending).ok());
     match ending.filter(|ending| ending.len() <= MAX_ENDING && mark.size >= LONG) {

@@ -34,6 +34,18 @@ impl Beside {
         path.is_file().then(|| files::read_text(&path, MAX_SMALL_FILE))
     }
 
+    /// The text of a copy of a file; `None` where there is none.
+    pub(super) fn backup(&self, name: &str) -> Option<String> {
+        self.backup_path(name)
+            .filter(|path| path.is_file())
+            .and_then(|path| files::read_text(&path, MAX_SMALL_FILE).ok())
+    }
+
+    fn backup_path(&self, name: &str) -> Option<PathBuf> {
+        let own = self.own.as_ref()?;
+        Some(own.ancestors().nth(3)?.join("file-history").join(own.file_name()?).join(plain(name)?))
+    }
+
     /// The log of a subagent.
     pub(super) fn agent(&self, id: &str) -> Option<PathBuf> {
         let name = format!("agent-{}.jsonl", plain(id)?);
@@ -84,32 +96,25 @@ fn plain(name: &str) -> Option<&str> {
     is_plain.then_some(name)
 }
 
-/// The lists of things to do that older versions keep for a session and its subagents: `todos/<session>-agent-<agent>.json`
-/// beside the folder of projects. The session's own comes first.
-pub fn todos(log: &Path) -> Result<Vec<(String, Vec<TodoItem>)>, HistoryError> {
-    let (Some(id), Some(home)) = (log.file_stem().and_then(|stem| stem.to_str()), log.ancestors().nth(3)) else {
+/// The list of things to do that older versions keep for a session, or for one of its subagents:
+/// `todos/<session>-agent-<agent>.json` beside the folder of projects. The session's own has its id for the agent's.
+pub fn todos(log: &Path, agent: &str) -> Result<Vec<TodoItem>, HistoryError> {
+    let names = (log.file_stem().and_then(|stem| stem.to_str()), log.ancestors().nth(3), plain(agent));
+    let (Some(id), Some(home), Some(agent)) = names else { return Ok(Vec::new()) };
+    let path = home.join("todos").join(format!("{id}-agent-{agent}.json"));
+    if !path.is_file() {
         return Ok(Vec::new());
-    };
-    let folder = home.join("todos");
-    let mut lists = Vec::new();
-    for name in files::names(&folder)? {
-        let agent = name.strip_prefix(id).and_then(|rest| rest.strip_prefix("-agent-")?.strip_suffix(".json"));
-        let Some(agent) = agent else { continue };
-        let path = folder.join(&name);
-        let items = files::read(&path, MAX_SMALL_FILE)?;
-        let items: Vec<serde_json::Value> =
-            serde_json::from_slice(&items).map_err(|error| HistoryError::malformed(&path, error))?;
-        lists.push((agent.to_owned(), todo_items(&items)));
     }
-    lists.sort_by_key(|(agent, _)| agent != id);
-    Ok(lists)
+    let items = files::read(&path, MAX_SMALL_FILE)?;
+    let items: Vec<serde_json::Value> =
+        serde_json::from_slice(&items).map_err(|error| HistoryError::malformed(&path, error))?;
+    Ok(todo_items(&items))
 }
 
 /// A copy of a file from before the program changed it, as a snapshot in the log names it.
 pub fn backup(log: &Path, name: &str) -> Result<Option<Vec<u8>>, HistoryError> {
-    let (Some(id), Some(home), Some(name)) = (log.file_stem(), log.ancestors().nth(3), plain(name)) else {
-        return Ok(None);
-    };
-    let path = home.join("file-history").join(id).join(name);
-    if path.is_file() { files::read(&path, MAX_SMALL_FILE).map(Some) } else { Ok(None) }
+    match Beside::of(log).backup_path(name) {
+        Some(path) if path.is_file() => files::read(&path, MAX_SMALL_FILE).map(Some),
+        Some(_) | None => Ok(None),
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::error::HistoryError;
 use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
@@ -52,6 +53,19 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     finding
 }
 
+/// A session by its file, with what the list in its folder says of it.
+pub(super) fn locate(path: &Path) -> Result<Located, HistoryError> {
+    let alone = Located::of_file(Source::Claude, path)?;
+    let index = path.parent().map(|folder| folder.join(INDEX)).filter(|index| index.is_file());
+    let listed = index.and_then(|index| listed(&index, &mut Finding::default()));
+    let is_listed = listed.as_ref().map(|listed| listed.contains_key(&alone.id));
+    let Listed { mut headline, workspace, .. } =
+        listed.and_then(|mut listed| listed.remove(&alone.id)).unwrap_or_default();
+    headline.listed = is_listed;
+    headline.modified_at = headline.modified_at.or(alone.headline.modified_at);
+    Ok(Located { workspace, headline, ..alone })
+}
+
 /// What the program's own list says of each session.
 fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, Listed>> {
     let bytes = match files::read(path, MAX_SMALL_FILE) {
@@ -64,7 +78,7 @@ fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, Listed>>
     let list: Value = match serde_json::from_slice(&bytes) {
         Ok(list) => list,
         Err(error) => {
-            finding.problems.push(crate::HistoryError::malformed(path, error));
+            finding.problems.push(HistoryError::malformed(path, error));
             return None;
         }
     };
@@ -72,13 +86,11 @@ fn listed(path: &Path, finding: &mut Finding) -> Option<HashMap<String, Listed>>
     let entries = entries.iter().filter_map(|entry| {
         let mut entry = Members::of(entry.clone()).ok()?;
         let id = entry.string("sessionId")?;
-        let title = ["customTitle", "summary", "firstPrompt"].iter().find_map(|key| entry.string(key));
-        let headline = Headline {
-            title: title.filter(|title| !title.is_empty()),
-            created_at: entry.time("created"),
-            modified_at: entry.time("modified"),
-            listed: None,
-        };
+        // What was said first the log tells better.
+        let title =
+            ["customTitle", "summary"].iter().find_map(|key| entry.string(key).filter(|title| !title.is_empty()));
+        let headline =
+            Headline { title, created_at: entry.time("created"), modified_at: entry.time("modified"), listed: None };
         let workspace = Workspace {
             folders: entry.string("projectPath").map(Place::local).into_iter().collect(),
             branch: entry.string("gitBranch").filter(|branch| !branch.is_empty()),

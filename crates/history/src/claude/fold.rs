@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::beside::{Beside, Card};
 use super::entry::{Entry, Parent, Words, words_of};
+use super::file_history::Tracked;
 use super::talk::{Found, Talk, content_text};
 use super::{SideLog, side_log};
 use crate::chain::{Chain, Hangs};
@@ -19,8 +20,8 @@ use crate::growing::{self, Early, Step};
 use crate::json::Members;
 use crate::limits::{MAX_NAMES, MAX_STATE};
 use crate::normal::{
-    AttachmentKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignChat, ForeignMessage, ForeignPart,
-    ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput, Worktree,
+    AttachmentKind, ContextBlock, Follows, ForeignAgent, ForeignAttachment, ForeignChat, ForeignEdit, ForeignMessage,
+    ForeignPart, ForeignSession, ForeignTurn, Notice, Place, Source, ToolInput, Worktree,
 };
 use crate::records::Record;
 use crate::subagents::{Child, attach};
@@ -74,6 +75,9 @@ pub(super) struct Own {
     follows: Follows,
     /// Subagents that were told of.
     pub claimed: BTreeSet<String>,
+    /// Files of which there are copies.
+    #[serde(default)]
+    tracked: Tracked,
 }
 
 pub(super) type Known = growing::Known<Own>;
@@ -83,12 +87,12 @@ impl Known {
         Self::new(ForeignSession::new(Source::Claude, id), Own::default())
     }
 
-    /// The session, once all of it was read.
-    pub(super) fn finish(self) -> ForeignSession {
+    /// The session, once all of it was read. `listed` is the title that the program's own list has for it.
+    pub(super) fn finish(self, listed: Option<String>) -> ForeignSession {
         let Self { mut session, own, .. } = self;
         let first = session.first_message.lines().next().map(str::to_owned);
         let first = first.filter(|first| session.turns > 0 && !first.is_empty());
-        session.title = own.given_title.or(own.made_title).or(first);
+        session.title = own.given_title.or(own.made_title).or(listed).or(first);
         if let Some(id) = own.first_id.filter(|id| *id != session.source_id) {
             // A fork begins with lines of the session that it comes from; a file that was moved has none of its own.
             if own.has_own_id {
@@ -684,6 +688,10 @@ impl Fold {
                 let snapshot = body.object("snapshot").unwrap_or_default();
                 let backups = snapshot.peek("trackedFileBackups").and_then(Value::as_object);
                 if backups.is_some_and(|backups| !backups.is_empty()) {
+                    let folder = self.known.session.workspace.folders.first().and_then(|place| place.path.clone());
+                    for edit in self.known.own.tracked.take(&snapshot, folder.as_deref(), &self.beside) {
+                        self.edited(edit);
+                    }
                     self.notice("file-history-snapshot", String::new(), snapshot);
                 }
             }
@@ -693,6 +701,19 @@ impl Fold {
                 self.push(ForeignPart::Raw(entry.body.into_value()));
             }
         }
+    }
+
+    /// A file was changed in the turn that is open. The text that a call wrote is not told again.
+    fn edited(&mut self, mut edit: ForeignEdit) {
+        let Some(talk) = &self.current else { return };
+        let is_told = talk.draft.turn.tool_calls().any(|call| match &call.input {
+            ToolInput::Edits(edits) => edits.iter().any(|told| told.path == edit.place.shown()),
+            _ => false,
+        });
+        if is_told {
+            edit.changes.clear();
+        }
+        self.push(ForeignPart::Edit(Box::new(edit)));
     }
 
     /// A line of a subagent whose conversation stands in the same file.

@@ -6,6 +6,7 @@
 
 mod beside;
 mod entry;
+mod file_history;
 mod find;
 mod fold;
 mod locations;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use crate::damage::{BadPlace, Mark};
 use crate::error::HistoryError;
 use crate::files;
 use crate::growing::{self, BUFFER};
@@ -39,6 +41,10 @@ impl Reader for Claude {
         find::find(root, hints)
     }
 
+    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+        find::locate(path)
+    }
+
     fn read(
         &self,
         located: &Located,
@@ -50,8 +56,15 @@ impl Reader for Claude {
         let begin = |known| begin(known, &located.id, &Beside::of(path));
         let read = growing::read(growing::of_file(&file), begin, from, turns);
         let grown = read.map_err(|error| HistoryError::io(path, error))?;
-        let mut reading = grown.reading(located, Known::finish);
-        reading.session.workspace.fill(located.workspace.clone());
+        let mut reading = grown.reading(located, |known| known.finish(located.headline.title.clone()));
+        let session = &mut reading.session;
+        session.workspace.fill(located.workspace.clone());
+        match beside::todos(path, &located.id) {
+            Ok(todos) => session.todos = todos,
+            Err(problem) => {
+                session.damage.add(Mark::Damaged, BadPlace { what: problem.to_string(), ..BadPlace::default() });
+            }
+        }
         Ok(reading)
     }
 }
@@ -65,7 +78,7 @@ pub fn read_log(
 ) -> io::Result<Reading> {
     let begin = |known| begin(known, id, &Beside::default());
     let grown = growing::read(growing::of_bytes(bytes), begin, from, turns)?;
-    Ok(grown.reading(&Located::nowhere(Source::Claude, id), Known::finish))
+    Ok(grown.reading(&Located::nowhere(Source::Claude, id), |known| known.finish(None)))
 }
 
 fn begin(carried: Option<Known>, id: &str, beside: &Beside) -> Fold {
@@ -100,5 +113,5 @@ fn side_log(
     let source = BufReader::with_capacity(BUFFER, file.take(metadata.len()));
     let mut known = growing::read_lines(source, 0, fold, &mut |turn| turns.push(turn)).ok()??.known;
     *claimed = std::mem::take(&mut known.own.claimed);
-    Some(SideLog { session: known.finish(), turns, size })
+    Some(SideLog { session: known.finish(None), turns, size })
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use crate::error::HistoryError;
 use crate::files;
 use crate::json::Members;
 use crate::limits::MAX_SMALL_FILE;
@@ -57,6 +58,20 @@ pub(super) fn find(root: &Root, hints: Hints) -> Finding {
     finding.lost.sort_by(|one, other| one.id.cmp(&other.id));
     finding.sessions.sort_by(|one, other| one.path.cmp(&other.path));
     finding
+}
+
+/// A rollout by its file, with the name that the session was given.
+pub(super) fn locate(path: &Path) -> Result<Located, HistoryError> {
+    let mut located = Located::of_file(Source::Codex, path)?;
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    if let Some((id, _)) = rollout(&name) {
+        id.clone_into(&mut located.id);
+    }
+    let is_store =
+        |folder: &&Path| folder.file_name().is_some_and(|name| name == "sessions" || name == "archived_sessions");
+    let home = path.ancestors().skip(1).take(DEPTH + 1).find(is_store).and_then(Path::parent);
+    located.headline.title = home.and_then(|home| titles(home, &mut Finding::default()).remove(&located.id));
+    Ok(located)
 }
 
 /// The names that sessions were given: a log of its own, in which the last word counts.

@@ -8,6 +8,7 @@ mod fold;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 
 use crate::damage::{BadPlace, Mark};
 use crate::error::HistoryError;
@@ -38,6 +39,10 @@ impl Reader for Codex {
 
     fn find(&self, root: &Root, hints: Hints) -> Finding {
         find::find(root, hints)
+    }
+
+    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+        find::locate(path)
     }
 
     fn read(

@@ -34,6 +34,8 @@ pub struct Heading<'a> {
     /// Whose session it is: a source's name, or `grove`.
     pub source: &'a str,
     pub session: &'a ForeignSession,
+    /// How many of its turns lie on branches that were left, and are not written.
+    pub abandoned: u32,
 }
 
 /// A session that is being written.

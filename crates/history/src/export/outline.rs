@@ -73,6 +73,10 @@ impl SessionOutline {
             true => session.turns.to_string(),
             false => format!("{}, {} of them not cancelled", session.turns, session.turns_completed),
         };
+        let turns = match heading.abandoned {
+            0 => turns,
+            abandoned => format!("{turns}; {abandoned} on abandoned branches, which are left out"),
+        };
         let damage = session.damage.is_recovered().then(|| match session.damage.count {
             0 => "yes: it was read as far as it goes".to_owned(),
             count => format!("yes, in {count} places: the rest was read"),
@@ -91,6 +95,7 @@ impl SessionOutline {
             ("Models", joined(&session.models)),
             ("Tools", joined(&session.tools)),
             ("Usage", words::usage(&session.usage)),
+            ("To do", Some(words::todos(&session.todos)).filter(|todos| !todos.is_empty())),
             ("Damaged", damage),
         ];
         let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, words::one_line(&fact?)))).collect();

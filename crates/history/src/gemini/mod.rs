@@ -62,6 +62,13 @@ impl Reader for Gemini {
         finding
     }
 
+    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+        let mut located = Located::of_file(Source::Gemini, path)?;
+        let chats = path.parent().filter(|chats| chats.file_name().is_some_and(|name| name == "chats"));
+        located.workspace = chats.and_then(Path::parent).map(workspace_of).unwrap_or_default();
+        Ok(located)
+    }
+
     fn read(
         &self,
         located: &Located,
@@ -76,8 +83,11 @@ impl Reader for Gemini {
         let (mut session, requests) = read.map_err(|error| HistoryError::io(path, error))?;
         session.workspace.fill(located.workspace.clone());
         let requests = Requests { first: 0, requests, turns: session.turns, session: session.source_id.clone() };
-        let ending = (!requests.requests.is_empty() && folder_of(path, &session.source_id).is_none())
-            .then(|| Ending { mark: located.mark, places: Places::Requests(requests) });
+        let ending = (!requests.requests.is_empty() && folder_of(path, &session.source_id).is_none()).then(|| Ending {
+            mark: located.mark,
+            fingerprint: None,
+            places: Places::Requests(requests),
+        });
         Ok(Reading { session, bookmark: None, ending })
     }
 }

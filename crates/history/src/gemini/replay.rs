@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::damage::{BadPlace, Damage, Mark};
 use crate::ending::Range;
-use crate::json::Members;
-use crate::json::pieces::{End, Piece, pieces};
+use crate::json::pieces::{End, Piece, Verdict, recovered_pieces};
+use crate::json::{Members, fragment};
 use crate::limits::{MAX_PIECE, MAX_STATE};
 use crate::records::{Records, value_of};
 
@@ -63,25 +63,47 @@ pub(super) fn log(source: impl BufRead) -> io::Result<Replayed> {
     Ok(replayed)
 }
 
+/// The first key of a message, as the program writes them. Behind damage the next message is found by it.
+const FIRST_KEY: &str = "id";
+
+/// Tells a message from a tool call, which begins with the same key.
+fn is_message(value: &Value) -> bool {
+    value.get("type").is_some_and(Value::is_string) && value.get("timestamp").is_some()
+}
+
 /// Reads an object. A message that is broken costs itself alone.
 pub(super) fn object(source: impl BufRead) -> io::Result<Replayed> {
     let mut replayed = Replayed::default();
-    let end = pieces(source, "messages", MAX_PIECE, |piece, offset, bytes| {
+    let end = recovered_pieces(source, "messages", FIRST_KEY, MAX_PIECE, |piece, offset, bytes| {
         let place = |what: String| BadPlace { offset, line: None, what };
-        let Some(bytes) = bytes else {
-            let what = format!("more than {MAX_PIECE} bytes in one piece");
-            return replayed.damage.add(Mark::TooLarge, place(what));
-        };
-        match (piece, value_of(bytes)) {
-            (Piece::Item, Ok(value)) => {
-                let range = Range { at: offset, length: bytes.len() as u64 };
-                if let Ok(message) = Members::of(value) {
-                    replayed.message(message, bytes.len(), &place(String::new()), Some(range));
+        let length = bytes.map_or(0, <[u8]>::len);
+        let range = Range { at: offset, length: length as u64 };
+        match (piece, bytes.map(value_of)) {
+            (Piece::Fragment { is_last }, _) => {
+                if !is_last {
+                    replayed.damage.add(Mark::Damaged, place("no JSON: the messages behind it are read".to_owned()));
+                }
+                let message = bytes.and_then(fragment::value_of).filter(is_message);
+                if let Some(Ok(message)) = message.map(Members::of) {
+                    // It is not whole, so nobody can read it alone.
+                    replayed.message(message, length, &place(String::new()), None);
                 }
             }
-            (Piece::Member(name), Ok(value)) => replayed.about.insert(&name, value),
-            (_, Err(error)) => replayed.damage.add(Mark::Damaged, place(error.to_string())),
+            (_, None) => {
+                let what = format!("more than {MAX_PIECE} bytes in one piece");
+                replayed.damage.add(Mark::TooLarge, place(what));
+            }
+            (Piece::Resumed, Some(Ok(value))) if !is_message(&value) => return Verdict::Unsound,
+            (Piece::Item | Piece::Resumed, Some(Ok(value))) => {
+                if let Ok(message) = Members::of(value) {
+                    replayed.message(message, length, &place(String::new()), Some(range));
+                }
+            }
+            (Piece::Item | Piece::Resumed, Some(Err(_))) => return Verdict::Unsound,
+            (Piece::Member(name), Some(Ok(value))) => replayed.about.insert(&name, value),
+            (Piece::Member(_), Some(Err(error))) => replayed.damage.add(Mark::Damaged, place(error.to_string())),
         }
+        Verdict::Sound
     })?;
     let place = |offset, what: &str| BadPlace { offset, line: None, what: what.to_owned() };
     match end {

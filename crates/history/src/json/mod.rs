@@ -1,8 +1,10 @@
 //! JSON that others wrote: objects of which known members are taken and the rest is kept, and objects too large to be
 //! read at once.
 
+pub(crate) mod fragment;
 pub(crate) mod lenient;
 mod members;
 pub(crate) mod pieces;
+mod rewind;
 
 pub(crate) use members::{Members, message_of, text_of, time_of};

@@ -1,9 +1,12 @@
 //! A large JSON object in bounded memory: its members one by one, and one of its lists item by item.
 //!
 //! Only brackets and strings are looked at, so that an item that is no JSON inside its brackets costs itself alone, and
-//! nothing recurses. What a piece means is decided by who gets it.
+//! nothing recurses. What a piece means is decided by who gets it. Damage that moves a bracket or a quote makes the scanner
+//! lose its place; where the first key of an item is known, it goes on at the next item that begins with it.
 
 use std::io::{self, BufRead};
+
+use super::rewind::Rewind;
 
 /// What a piece is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +15,18 @@ pub(crate) enum Piece {
     Member(String),
     /// An item of the list.
     Item,
+    /// Something behind damage that begins as an item does.
+    Resumed,
+    /// The beginning of an item that is not whole, or other damage where there are no bytes. Behind the last one nothing is
+    /// found any more, and how the object ended says so.
+    Fragment { is_last: bool },
+}
+
+/// The caller's verdict on a piece. The scanner looks for items inside an unsound one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Sound,
+    Unsound,
 }
 
 /// How the object ended.
@@ -28,6 +43,10 @@ pub(crate) enum End {
 
 /// A key that is longer belongs to no tool.
 const LONGEST_KEY: usize = 4_096;
+/// How much of what was searched is kept, so that a key is found that stands across two chunks.
+const WINDOW: usize = 8_192;
+/// How many times the longest piece may be read again behind damage. Past that the rest is given up.
+const MAX_RESCANS: u64 = 4;
 
 /// Reads an object. `each` gets the pieces in their order, with where they begin; without bytes a piece was longer than
 /// `longest`.
@@ -37,36 +56,63 @@ pub(crate) fn pieces(
     longest: usize,
     mut each: impl FnMut(Piece, u64, Option<&[u8]>),
 ) -> io::Result<End> {
-    let mut scanner = Scanner { source, offset: 0 };
-    match scanner.object(list, longest, &mut each) {
-        Ok(end) => Ok(end),
+    let mut sound = |piece: Piece, offset: u64, bytes: Option<&[u8]>| {
+        each(piece, offset, bytes);
+        Verdict::Sound
+    };
+    scan(Scanner::new(source, longest, None), list, &mut sound)
+}
+
+/// The same for a damaged object whose list has items that begin with `first_key`.
+pub(crate) fn recovered_pieces(
+    source: impl BufRead,
+    list: &str,
+    first_key: &str,
+    longest: usize,
+    mut each: impl FnMut(Piece, u64, Option<&[u8]>) -> Verdict,
+) -> io::Result<End> {
+    let key = format!("\"{first_key}\"");
+    scan(Scanner::new(source, longest, Some(&key)), list, &mut each)
+}
+
+fn scan<R: BufRead>(
+    mut scanner: Scanner<'_, R>,
+    list: &str,
+    each: &mut impl FnMut(Piece, u64, Option<&[u8]>) -> Verdict,
+) -> io::Result<End> {
+    match scanner.object(list, each) {
+        Ok(end) | Err(Stop::Ended(end)) => Ok(end),
         Err(Stop::Io(error)) => Err(error),
-        Err(Stop::Broken(offset)) => match fill(&mut scanner.source) {
-            Ok([]) => Ok(End::Torn(offset)),
-            Ok(_) => Ok(End::Broken(offset)),
-            Err(Stop::Io(error)) => Err(error),
-            Err(Stop::Broken(offset)) => Ok(End::Broken(offset)),
-        },
+        Err(Stop::Broken(offset)) => scanner.ended(offset).map_err(|stop| match stop {
+            Stop::Io(error) => error,
+            Stop::Broken(_) | Stop::Ended(_) => io::Error::other("a source that cannot be read"),
+        }),
     }
 }
 
 enum Stop {
     Broken(u64),
+    /// The rest was searched, and nothing found.
+    Ended(End),
     Io(io::Error),
 }
 
-struct Scanner<R> {
-    source: R,
+struct Scanner<'a, R> {
+    source: Rewind<R>,
     offset: u64,
+    longest: usize,
+    /// The first key of an item, in its quotes.
+    first_key: Option<&'a str>,
+    /// How many bytes were put back.
+    rescanned: u64,
 }
 
-impl<R: BufRead> Scanner<R> {
-    fn object(
-        &mut self,
-        list: &str,
-        longest: usize,
-        each: &mut impl FnMut(Piece, u64, Option<&[u8]>),
-    ) -> Result<End, Stop> {
+impl<'a, R: BufRead> Scanner<'a, R> {
+    fn new(source: R, longest: usize, first_key: Option<&'a str>) -> Self {
+        Self { source: Rewind::new(source), offset: 0, longest, first_key, rescanned: 0 }
+    }
+
+    fn object(&mut self, list: &str, each: &mut impl FnMut(Piece, u64, Option<&[u8]>) -> Verdict) -> Result<End, Stop> {
         let mut buffer = Vec::new();
         match self.next_byte()? {
             None => return Ok(End::Empty),
@@ -82,50 +128,168 @@ impl<R: BufRead> Scanner<R> {
         if self.peek()? == Some(b'}') {
             return Ok(End::Whole);
         }
+        let mut has_list = false;
         loop {
             let at = self.offset;
-            if self.peek()? != Some(b'"') || !self.value(&mut buffer, LONGEST_KEY)? {
-                return Err(Stop::Broken(at));
-            }
-            let key: String = serde_json::from_slice(&buffer).map_err(|_| Stop::Broken(at))?;
-            self.expect(b':')?;
-            if key == list && self.peek()? == Some(b'[') {
-                self.expect(b'[')?;
-                self.items(&mut buffer, longest, each)?;
-            } else {
-                self.peek()?;
-                let at = self.offset;
-                let fits = self.value(&mut buffer, longest)?;
-                each(Piece::Member(key), at, fits.then_some(&buffer));
-            }
-            match self.next_byte()? {
-                Some(b',') => {}
-                Some(b'}') => return Ok(End::Whole),
-                _ => return Err(Stop::Broken(self.offset)),
+            let member = self.member(list, &mut buffer, each, &mut has_list);
+            let behind = member.and_then(|()| match self.next_byte()? {
+                byte @ Some(b',' | b'}') => Ok(byte),
+                _ => Err(Stop::Broken(self.offset)),
+            });
+            match behind {
+                Ok(Some(b'}')) => return Ok(End::Whole),
+                Ok(_) => {}
+                // Damage before the list does not hide it.
+                Err(Stop::Broken(_)) if !has_list && self.first_key.is_some() => {
+                    has_list = true;
+                    self.resume(at, &mut buffer, Damaged::Member, each)?;
+                    self.items(&mut buffer, true, each)?;
+                    match self.next_byte()? {
+                        Some(b',') => {}
+                        Some(b'}') => return Ok(End::Whole),
+                        _ => return Err(Stop::Broken(self.offset)),
+                    }
+                }
+                Err(stop) => return Err(stop),
             }
         }
     }
 
+    fn member(
+        &mut self,
+        list: &str,
+        buffer: &mut Vec<u8>,
+        each: &mut impl FnMut(Piece, u64, Option<&[u8]>) -> Verdict,
+        has_list: &mut bool,
+    ) -> Result<(), Stop> {
+        let at = self.offset;
+        if self.peek()? != Some(b'"') || !self.value(buffer, LONGEST_KEY)? {
+            return Err(Stop::Broken(at));
+        }
+        let key: String = serde_json::from_slice(buffer).map_err(|_| Stop::Broken(at))?;
+        self.expect(b':')?;
+        if key == list && self.peek()? == Some(b'[') {
+            *has_list = true;
+            self.expect(b'[')?;
+            if self.peek()? == Some(b']') {
+                return self.expect(b']');
+            }
+            return self.items(buffer, false, each);
+        }
+        self.peek()?;
+        let at = self.offset;
+        let fits = self.value(buffer, self.longest)?;
+        each(Piece::Member(key), at, fits.then_some(buffer));
+        Ok(())
+    }
+
+    /// The items of the list up to its end. `is_resumed` says that the first one stands behind damage.
     fn items(
         &mut self,
         buffer: &mut Vec<u8>,
-        longest: usize,
-        each: &mut impl FnMut(Piece, u64, Option<&[u8]>),
+        mut is_resumed: bool,
+        each: &mut impl FnMut(Piece, u64, Option<&[u8]>) -> Verdict,
     ) -> Result<(), Stop> {
-        if self.peek()? == Some(b']') {
-            return self.expect(b']');
-        }
         loop {
             self.peek()?;
             let at = self.offset;
-            let fits = self.value(buffer, longest)?;
-            each(Piece::Item, at, fits.then_some(buffer));
-            match self.next_byte()? {
-                Some(b',') => {}
-                Some(b']') => return Ok(()),
-                _ => return Err(Stop::Broken(self.offset)),
-            }
+            let damaged = match self.value(buffer, self.longest) {
+                // What is told is followed by what may follow an item.
+                Ok(fits) if self.first_key.is_none() || matches!(self.peek()?, Some(b',' | b']')) => {
+                    let piece = if is_resumed { Piece::Resumed } else { Piece::Item };
+                    let verdict = each(piece, at, fits.then_some(buffer));
+                    let has_more = || self.first_key.is_some_and(|key| start_in(&buffer[1..], key).is_some());
+                    match verdict {
+                        Verdict::Unsound if is_resumed => Some(Damaged::NoItem),
+                        Verdict::Unsound if has_more() => Some(Damaged::Item),
+                        Verdict::Unsound => {
+                            each(Piece::Fragment { is_last: false }, at, Some(buffer));
+                            None
+                        }
+                        Verdict::Sound => None,
+                    }
+                }
+                Ok(_) | Err(Stop::Broken(_)) if is_resumed => Some(Damaged::NoItem),
+                Ok(_) | Err(Stop::Broken(_)) => Some(Damaged::Item),
+                Err(stop) => return Err(stop),
+            };
+            let Some(damaged) = damaged else {
+                match self.next_byte()? {
+                    Some(b',') => {
+                        is_resumed = false;
+                        continue;
+                    }
+                    Some(b']') => return Ok(()),
+                    _ => return Err(Stop::Broken(self.offset)),
+                }
+            };
+            self.resume(at, buffer, damaged, each)?;
+            is_resumed = true;
         }
+    }
+
+    /// Goes on at the next item behind damage at `at`. The buffer holds what was taken since then.
+    fn resume(
+        &mut self,
+        at: u64,
+        buffer: &mut Vec<u8>,
+        damaged: Damaged,
+        each: &mut impl FnMut(Piece, u64, Option<&[u8]>) -> Verdict,
+    ) -> Result<(), Stop> {
+        let Some(key) = self.first_key else { return Err(Stop::Broken(at)) };
+        let mut tell = |bytes: Option<&[u8]>, is_last| match damaged {
+            Damaged::Item => drop(each(Piece::Fragment { is_last }, at, bytes)),
+            Damaged::Member => drop(each(Piece::Fragment { is_last }, at, None)),
+            Damaged::NoItem => {}
+        };
+        let inside = buffer.get(1..).and_then(|rest| start_in(rest, key)).map(|found| found + 1);
+        if let Some(found) = inside {
+            tell(Some(&buffer[..found]), false);
+            let rest = buffer.split_off(found);
+            return match self.put_back(&rest) {
+                true => Ok(()),
+                false => Err(Stop::Ended(End::Broken(at))),
+            };
+        }
+        let end = self.ended(at)?;
+        let found = self.find_start(key)?;
+        tell(Some(buffer), !found);
+        if found { Ok(()) } else { Err(Stop::Ended(end)) }
+    }
+
+    /// Reads on up to where an item begins; `false` where none does.
+    fn find_start(&mut self, key: &str) -> Result<bool, Stop> {
+        let mut window: Vec<u8> = Vec::new();
+        loop {
+            let chunk = fill(&mut self.source)?;
+            if chunk.is_empty() {
+                return Ok(false);
+            }
+            let used = chunk.len();
+            window.extend_from_slice(chunk);
+            self.source.consume(used);
+            self.offset += used as u64;
+            if let Some(found) = start_in(&window, key) {
+                return Ok(self.put_back(&window[found..]));
+            }
+            window.drain(..window.len().saturating_sub(WINDOW));
+        }
+    }
+
+    /// Gives bytes back to the source; `false` where too many were given back.
+    fn put_back(&mut self, bytes: &[u8]) -> bool {
+        self.rescanned = self.rescanned.saturating_add(bytes.len() as u64);
+        if self.rescanned > MAX_RESCANS.saturating_mul(self.longest as u64) {
+            return false;
+        }
+        self.source.put_back(bytes);
+        self.offset -= bytes.len() as u64;
+        true
+    }
+
+    /// How the object ended that breaks off at `offset`.
+    fn ended(&mut self, offset: u64) -> Result<End, Stop> {
+        Ok(if fill(&mut self.source)?.is_empty() { End::Torn(offset) } else { End::Broken(offset) })
     }
 
     /// Takes a value into the buffer, up to its last bracket or quote; `false` where it is longer than that.
@@ -224,6 +388,29 @@ impl<R: BufRead> Scanner<R> {
     }
 }
 
+/// The kind of damage that the scanner skips.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Damaged {
+    Item,
+    /// Something before the list.
+    Member,
+    /// A false start: the bytes behind the damage only begin as an item does.
+    NoItem,
+}
+
+/// Where an item begins: a bracket with the first key behind it that is not the value of another key.
+fn start_in(bytes: &[u8], key: &str) -> Option<usize> {
+    let is_blank = |byte: &&u8| byte.is_ascii_whitespace();
+    memchr::memmem::find_iter(bytes, key.as_bytes()).find_map(|at| {
+        let before = &bytes[..at];
+        let open = before.len() - before.iter().rev().take_while(is_blank).count();
+        let open = open.checked_sub(1).filter(|open| bytes[*open] == b'{')?;
+        let is_value = bytes[..open].iter().rev().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+        let behind = bytes[at + key.len()..].iter().find(|byte| !byte.is_ascii_whitespace());
+        (!is_value && behind == Some(&b':')).then_some(open)
+    })
+}
+
 fn fill(source: &mut impl BufRead) -> Result<&[u8], Stop> {
     // The borrow of a successful answer cannot be given back from inside a loop, so it is asked for once more.
     loop {
@@ -248,6 +435,7 @@ mod tests {
             let name = match piece {
                 Piece::Member(name) => name,
                 Piece::Item => "-".into(),
+                Piece::Resumed | Piece::Fragment { .. } => panic!("nothing is recovered here"),
             };
             seen.push(format!("{name}@{offset}={bytes}"));
         });
@@ -276,6 +464,47 @@ mod tests {
         }
         assert_eq!(read("[1]", 9).1, End::Broken(0));
         assert_eq!(read(r#"{"a":1 "b":2}"#, 9), (vec!["a@5=1".into()], End::Broken(8)));
+    }
+
+    fn recover(text: &str) -> (Vec<String>, End) {
+        let mut seen = Vec::new();
+        let source = io::BufReader::with_capacity(3, text.as_bytes());
+        let end = recovered_pieces(source, "list", "id", 1_000, |piece, _, bytes| {
+            let text = bytes.map_or("…", |bytes| std::str::from_utf8(bytes).unwrap());
+            let is_sound = serde_json::from_str::<serde_json::Value>(text).is_ok();
+            match piece {
+                Piece::Member(name) => seen.push(format!("{name}={text}")),
+                Piece::Fragment { .. } => seen.push(format!("~{text}")),
+                Piece::Item | Piece::Resumed if is_sound => seen.push(text.to_owned()),
+                Piece::Item | Piece::Resumed => return Verdict::Unsound,
+            }
+            Verdict::Sound
+        });
+        (seen, end.unwrap())
+    }
+
+    #[test]
+    fn items_behind_a_damaged_one_are_found_by_their_first_key() {
+        let (first, last) = (r#"{"id":1,"t":"a"}"#, r#"{ "id" : 3,"t":"c"}"#);
+        for (damaged, fragment) in [
+            (r#"{"id":2,"t":"b}"#, r#"~{"id":2,"t":"b},"#),
+            (r#"{"id":2,"t":["b"}"#, r#"~{"id":2,"t":["b"},"#),
+            (r#"{"id":2,"t":b"x"#, r#"~{"id":2,"t":b"x,"#),
+            (r#"{"id":2,"u":{"id":9},"t":[}"#, r#"~{"id":2,"u":{"id":9},"t":[},"#),
+            (r#"{"id":2,"t":nul}"#, r#"~{"id":2,"t":nul}"#),
+        ] {
+            let text = format!(r#"{{"a":1,"list":[{first},{damaged},{last}],"b":2}}"#);
+            let (seen, end) = recover(&text);
+            assert_eq!(seen, ["a=1", first, fragment, last, "b=2"], "{damaged}");
+            assert_eq!(end, End::Whole, "{damaged}");
+        }
+        // What ends too early is told as far as it goes, and what comes behind it as damage.
+        let (seen, _) = recover(&format!(r#"{{"list":[{{"id":2}},"t":1}},{last}],"b":2}}"#));
+        assert_eq!(seen, [r#"{"id":2}"#, r#"~"t""#, last, "b=2"]);
+        // Damage before the list does not hide it.
+        assert_eq!(recover(&format!(r#"{{"a":"x,"list":[{last}],"b":2}}"#)).0, ["a=\"x,\"", "~…", last, "b=2"]);
+        let torn = recover(&format!(r#"{{"list":[{first},{{"id":2,"t":"b"#));
+        assert_eq!((torn.0.last().unwrap().as_str(), torn.1), (r#"~{"id":2,"t":"b"#, End::Torn(26)));
     }
 
     #[test]

@@ -29,7 +29,10 @@ impl Written {
     }
 
     fn ending(&self) -> Option<Ending> {
-        reader_of(self.source).read(&self.located(), None, &mut |_| {}).unwrap().ending
+        let located = self.located();
+        let mut ending = reader_of(self.source).read(&located, None, &mut |_| {}).unwrap().ending?;
+        ending.fingerprint = crate::fingerprint::Fingerprint::of(&located.path, located.mark.size);
+        Some(ending)
     }
 
     /// What the session changed, and the bookmark with which that can be gathered on.

@@ -21,4 +21,4 @@ pub use tool::{
     Approval, CallState, ForeignChat, ForeignToolCall, ForeignToolKind, Replacement, TodoItem, TodoStatus, ToolInput,
     ToolOutput,
 };
-pub use turn::{Follows, ForeignAgent, ForeignTurn, TurnOutcome, path};
+pub use turn::{Follows, ForeignAgent, ForeignTurn, TurnOutcome, path, path_of};

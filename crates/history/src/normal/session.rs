@@ -5,7 +5,7 @@ use std::fmt;
 use grove_core::{Extra, MessageOrigin, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{ForeignTurn, ForeignUsage, Place, TurnOutcome, model_key};
+use super::{ForeignTurn, ForeignUsage, Place, TodoItem, TurnOutcome, model_key};
 use crate::damage::Damage;
 use crate::limits::MAX_NAMES;
 
@@ -84,6 +84,9 @@ pub struct ForeignSession {
     pub tools: Vec<String>,
     #[serde(skip_serializing_if = "ForeignUsage::is_empty")]
     pub usage: ForeignUsage,
+    /// The list of things to do as the session left it, where its tool keeps that beside the conversation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub todos: Vec<TodoItem>,
     /// What the person had begun to write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,

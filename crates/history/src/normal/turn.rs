@@ -95,11 +95,16 @@ impl Follows {
 
 /// The turns that lead to the newest one, in order, as numbers: what lies on branches that were left is not among them.
 pub fn path(turns: &[ForeignTurn]) -> Vec<usize> {
+    path_of(&turns.iter().map(|turn| turn.follows).collect::<Vec<_>>())
+}
+
+/// The same by which turn each of them goes on from.
+pub fn path_of(follows: &[Follows]) -> Vec<usize> {
     let mut path = Vec::new();
-    let mut next = turns.len().checked_sub(1);
+    let mut next = follows.len().checked_sub(1);
     while let Some(at) = next {
         path.push(at);
-        next = match turns[at].follows {
+        next = match follows[at] {
             Follows::Previous => at.checked_sub(1),
             // What names a later turn is wrong, and would never end.
             Follows::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < at),

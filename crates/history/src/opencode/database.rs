@@ -1,28 +1,23 @@
 //! The database of newer versions. It is copied with what is not yet in it, and the copy is opened.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::{Said, Store};
+use crate::database_copy::DatabaseCopy;
 use crate::error::HistoryError;
-use crate::files;
 use crate::json::Members;
-use crate::limits::{MAX_DATABASE, MAX_PIECE};
+use crate::limits::MAX_PIECE;
 use crate::records::value_of;
 
 /// A copy of a database, from which any number of sessions can be read.
 #[derive(Debug)]
 pub struct Database {
-    connection: Connection,
+    copy: DatabaseCopy,
     path: std::path::PathBuf,
-    // The copy goes when nobody reads it any more. It stands behind the connection, which is closed first.
-    _copy: TempDir,
 }
 
 /// A copy that all share who read sessions out of it, one after the other. It goes with the last of them.
@@ -57,20 +52,7 @@ pub(super) struct Listed {
 impl Database {
     /// Copies a database. What is in its log and not yet in itself comes along.
     pub fn copy(path: &Path) -> Result<Self, HistoryError> {
-        let fail = |error: io::Error| HistoryError::malformed(path, error);
-        let copy = tempfile::tempdir().map_err(fail)?;
-        let to = copy.path().join("copy.db");
-        copied(path, &to)?;
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let log = Path::new(&log);
-        if log.is_file() {
-            copied(log, &copy.path().join("copy.db-wal"))?;
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(&to, flags).map_err(|error| HistoryError::malformed(path, error))?;
-        Ok(Self { connection, path: path.to_owned(), _copy: copy })
+        Ok(Self { copy: DatabaseCopy::of(path)?, path: path.to_owned() })
     }
 
     fn fail(&self, error: impl ToString) -> HistoryError {
@@ -84,7 +66,7 @@ impl Database {
             "SELECT {COLUMNS}, EXISTS (SELECT 1 FROM session p WHERE p.id = s.parent_id) \
             FROM session s ORDER BY time_created, id"
         );
-        let mut statement = self.connection.prepare(&sql).map_err(fail)?;
+        let mut statement = self.copy.connection.prepare(&sql).map_err(fail)?;
         let rows =
             statement.query_map([], |row| Ok(Listed { id: row.get(0)?, info: info_of(row)?, has_parent: row.get(8)? }));
         rows.and_then(Iterator::collect).map_err(fail)
@@ -104,7 +86,7 @@ fn info_of(row: &Row<'_>) -> rusqlite::Result<Members> {
 impl Store for Database {
     fn about(&self, id: &str) -> Result<Option<Members>, HistoryError> {
         let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1");
-        self.connection.query_row(&sql, [id], info_of).optional().map_err(|error| self.fail(error))
+        self.copy.connection.query_row(&sql, [id], info_of).optional().map_err(|error| self.fail(error))
     }
 
     fn messages(&self, id: &str, each: &mut dyn FnMut(Result<Said, String>)) -> Result<(), HistoryError> {
@@ -112,9 +94,9 @@ impl Store for Database {
         let longest = i64::try_from(MAX_PIECE).unwrap_or(i64::MAX);
         let sql = "SELECT id, CASE WHEN length(data) <= ?2 THEN data END FROM message WHERE session_id = ?1 \
             ORDER BY time_created, id";
-        let mut messages = self.connection.prepare(sql).map_err(fail)?;
+        let mut messages = self.copy.connection.prepare(sql).map_err(fail)?;
         let sql = "SELECT CASE WHEN length(data) <= ?2 THEN data END FROM part WHERE message_id = ?1 ORDER BY id";
-        let mut parts = self.connection.prepare(sql).map_err(fail)?;
+        let mut parts = self.copy.connection.prepare(sql).map_err(fail)?;
         let mut rows = messages.query(params![id, longest]).map_err(fail)?;
         while let Some(row) = rows.next().map_err(fail)? {
             let message: String = row.get(0).map_err(fail)?;
@@ -156,14 +138,4 @@ impl Store for Database {
 fn parsed(data: Option<&str>) -> Result<Value, String> {
     let data = data.ok_or_else(|| format!("more than {MAX_PIECE} bytes"))?;
     value_of(data.as_bytes()).map_err(|error| error.to_string())
-}
-
-fn copied(from: &Path, to: &Path) -> Result<(), HistoryError> {
-    let (file, metadata) = files::open(from)?;
-    if metadata.len() > MAX_DATABASE {
-        return Err(HistoryError::TooLarge { path: from.to_owned(), limit: MAX_DATABASE });
-    }
-    // Its owner may be at it: what has grown meanwhile stays bounded too.
-    let copy = File::create(to).and_then(|mut to| io::copy(&mut file.take(MAX_DATABASE), &mut to));
-    copy.map(drop).map_err(|error| HistoryError::io(from, error))
 }

@@ -6,6 +6,7 @@
 mod fold;
 
 use std::io;
+use std::path::Path;
 
 use crate::damage::Mark;
 use crate::error::HistoryError;
@@ -20,6 +21,9 @@ use fold::{Fold, Known, Own, session_of};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pi;
 
+/// The product whose sessions pi's reader reads as well.
+const OH_MY_PI: &str = "oh-my-pi";
+
 /// The folders in which sessions lie: where the program is told to keep them, else where each does by itself.
 pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
     let root = |product: &str, folder| Root { source: Source::Pi, product: product.to_owned(), folder };
@@ -28,7 +32,7 @@ pub fn locations(platform: Platform, environment: &Environment) -> Vec<Root> {
         Some(own) => below(platform, own, &["sessions"]),
         None => below(platform, home, &[".pi", "agent", "sessions"]),
     };
-    vec![root("pi", pi), root("oh-my-pi", below(platform, home, &[".omp", "agent", "sessions"]))]
+    vec![root("pi", pi), root(OH_MY_PI, below(platform, home, &[".omp", "agent", "sessions"]))]
 }
 
 impl Reader for Pi {
@@ -48,6 +52,15 @@ impl Reader for Pi {
             }
         }
         finding
+    }
+
+    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+        let mut located = Located::of_file(Source::Pi, path)?;
+        session_of(&path.to_string_lossy()).clone_into(&mut located.id);
+        if path.ancestors().any(|folder| folder.file_name().is_some_and(|name| name == ".omp")) {
+            OH_MY_PI.clone_into(&mut located.product);
+        }
+        Ok(located)
     }
 
     fn read(

@@ -15,8 +15,10 @@ const STORAGE: &str = "workspaceStorage";
 const GLOBAL: &str = "globalStorage";
 const SESSIONS: &str = "chatSessions";
 const EDITING: &str = "chatEditingSessions";
-/// Folders of sessions that belong to no workspace.
-const WITHOUT_WORKSPACE: &[&str] = &["emptyWindowChatSessions", "transferredChatSessions"];
+/// The folder of sessions that belong to no workspace.
+const EMPTY_WINDOW: &str = "emptyWindowChatSessions";
+/// The folder of sessions on their way to another window. The index does not list them.
+const TRANSFERRED: &str = "transferredChatSessions";
 
 /// The workspaces below a `User` folder, those whose `workspace.json` is missing included.
 pub fn workspaces(root: &Root) -> Result<Vec<WorkspaceFolder>, HistoryError> {
@@ -35,7 +37,7 @@ pub fn sessions(root: &Root, workspace: &WorkspaceFolder, hints: Hints) -> Findi
     let index = read_index(&workspace.folder, hints, &mut finding);
     let folder = workspace.folder.join(SESSIONS);
     collect(root, &folder, &workspace.workspace, index.as_ref(), &mut finding);
-    finding.lost = lost(&[folder], index.as_ref());
+    finding.lost = lost(&folder, index.as_ref());
     finding
 }
 
@@ -64,11 +66,10 @@ pub(crate) fn find(root: &Root, hints: Hints) -> Finding {
     }
     for global in globals {
         let index = read_index(&global, hints, &mut finding);
-        let folders: Vec<PathBuf> = WITHOUT_WORKSPACE.iter().map(|name| global.join(name)).collect();
-        for folder in &folders {
-            collect(root, folder, &Workspace::default(), index.as_ref(), &mut finding);
-        }
-        finding.lost.extend(lost(&folders, index.as_ref()));
+        let folder = global.join(EMPTY_WINDOW);
+        collect(root, &folder, &Workspace::default(), index.as_ref(), &mut finding);
+        collect(root, &global.join(TRANSFERRED), &Workspace::default(), None, &mut finding);
+        finding.lost.extend(lost(&folder, index.as_ref()));
     }
     finding
 }
@@ -99,15 +100,13 @@ fn read_index(folder: &Path, hints: Hints, finding: &mut Finding) -> Option<Inde
     })
 }
 
-/// What the list has and none of the folders does. VS Code lists sessions that nobody said anything in, and writes no file of
-/// them.
-fn lost(folders: &[PathBuf], index: Option<&Index>) -> Vec<Lost> {
-    let listed = index.into_iter().flatten().filter(|(_, entry)| !entry.is_empty);
+/// The sessions that the index lists and the folder lacks. Empty sessions and those of extensions are listed without a file.
+fn lost(folder: &Path, index: Option<&Index>) -> Vec<Lost> {
+    let listed = index.into_iter().flatten().filter(|(_, entry)| !entry.is_empty && !entry.is_external);
     let lost = listed.filter_map(|(id, _)| {
-        let file = |folder: &PathBuf, end: &str| folder.join(format!("{id}.{end}"));
-        let is_there = folders.iter().any(|folder| file(folder, "jsonl").exists() || file(folder, "json").exists());
-        let path = folders.first().filter(|_| !is_there).map(|folder| file(folder, "jsonl"))?;
-        Some(Lost { id: id.clone(), path })
+        let file = |end: &str| folder.join(format!("{id}.{end}"));
+        let is_there = file("jsonl").exists() || file("json").exists();
+        (!is_there).then(|| Lost { id: id.clone(), path: file("jsonl") })
     });
     lost.collect()
 }
@@ -128,32 +127,58 @@ fn collect(root: &Root, folder: &Path, workspace: &Workspace, index: Option<&Ind
     }
     for (id, (log, flat)) in forms {
         let Some(name) = log.or(flat) else { continue };
-        let path = folder.join(name);
-        let mark = match files::stat(&path) {
-            Ok(metadata) => FileMark::of(&metadata),
-            Err(problem) => {
-                finding.problems.push(problem);
-                continue;
-            }
-        };
-        let entry = index.and_then(|index| index.get(id));
-        let mut workspace = workspace.clone();
-        if let Some(folder) = entry.and_then(|entry| place_of(entry.folder.as_ref()?)) {
-            workspace.folders = vec![folder];
+        let forms = Forms { id, path: folder.join(name), older: log.and(flat).map(|flat| folder.join(flat)) };
+        match located(forms, workspace, index) {
+            Ok(located) => finding.sessions.push(Located { product: root.product.clone(), ..located }),
+            Err(problem) => finding.problems.push(problem),
         }
-        finding.sessions.push(Located {
-            product: root.product.clone(),
-            path,
-            older: log.and(flat).map(|flat| folder.join(flat)),
-            mark,
-            workspace,
-            headline: Headline {
-                title: entry.and_then(|entry| entry.title.clone()),
-                created_at: entry.and_then(|entry| entry.created_at),
-                modified_at: entry.and_then(|entry| entry.modified_at).or(Some(mark.modified_at)),
-                listed: index.map(|_| entry.is_some_and(|entry| !entry.is_empty)),
-            },
-            ..Located::nowhere(Source::VsCode, id)
-        });
     }
+}
+
+/// The files of one session.
+struct Forms<'a> {
+    id: &'a str,
+    path: PathBuf,
+    older: Option<PathBuf>,
+}
+
+/// A session with what its workspace and the index say of it.
+fn located(forms: Forms<'_>, workspace: &Workspace, index: Option<&Index>) -> Result<Located, HistoryError> {
+    let Forms { id, path, older } = forms;
+    let mark = FileMark::of(&files::stat(&path)?);
+    let entry = index.and_then(|index| index.get(id));
+    let mut workspace = workspace.clone();
+    if let Some(folder) = entry.and_then(|entry| place_of(entry.folder.as_ref()?)) {
+        workspace.folders = vec![folder];
+    }
+    let headline = Headline {
+        title: entry.and_then(|entry| entry.title.clone()),
+        created_at: entry.and_then(|entry| entry.created_at),
+        modified_at: entry.and_then(|entry| entry.modified_at).or(Some(mark.modified_at)),
+        listed: index.map(|_| entry.is_some_and(|entry| !entry.is_empty)),
+    };
+    let located = Located { path, older, mark, workspace, headline, ..Located::nowhere(Source::VsCode, id) };
+    // The editing session is written behind the session's own file.
+    let editing = editing_folder(&located).and_then(|folder| files::stat(&folder.join("state.json")).ok());
+    let beside_written = editing.map(|metadata| FileMark::of(&metadata).modified_at).unwrap_or_default();
+    Ok(Located { beside_written, ..located })
+}
+
+/// A session by its file: in a store it has the same workspace and title as in a list. The index and `workspace.json` are
+/// hints, so what is wrong with them is no error.
+pub(crate) fn locate(path: &Path) -> Result<Located, HistoryError> {
+    let alone = Located::of_file(Source::VsCode, path)?;
+    let name = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let Some(folder) = path.parent() else { return Ok(alone) };
+    let (Some(kind), Some(storage)) = (name(folder), folder.parent()) else { return Ok(alone) };
+    let index = || index::read(storage).unwrap_or_default();
+    let is_in = |name_of_parent: &str| storage.parent().and_then(name).as_deref() == Some(name_of_parent);
+    let (workspace, index) = match kind.as_str() {
+        SESSIONS if is_in(STORAGE) => (workspace::read(storage, &mut Vec::new()), index()),
+        EMPTY_WINDOW => (Workspace::default(), index()),
+        _ => return Ok(alone),
+    };
+    let flat = path.with_extension("json");
+    let older = (path != flat && flat.is_file()).then_some(flat);
+    located(Forms { id: &alone.id, path: path.to_owned(), older }, &workspace, index.as_ref())
 }

@@ -5,6 +5,8 @@
 //! lies beside them ([`editing`]).
 
 mod attachments;
+mod code_workspace;
+mod edited;
 pub mod editing;
 mod find;
 mod flat;
@@ -33,6 +35,7 @@ pub use uri::place_of_uri;
 pub use workspace::{WorkspaceFolder, workspace_of};
 
 use std::io::BufReader;
+use std::path::Path;
 
 use grove_core::Extra;
 use serde_json::Value;
@@ -59,6 +62,10 @@ impl Reader for VsCode {
         find::find(root, hints)
     }
 
+    fn locate(&self, path: &Path) -> Result<Located, HistoryError> {
+        find::locate(path)
+    }
+
     /// Neither form can be read on from a bookmark: a later line may change any earlier request.
     fn read(
         &self,
@@ -68,12 +75,23 @@ impl Reader for VsCode {
     ) -> Result<Reading, HistoryError> {
         let (file, _) = files::open(located.meant_for(Source::VsCode)?)?;
         let mut assembly = Assembly::new(&located.id);
+        let (editing, problem) = match edited::editing_of(located) {
+            Ok(editing) => (editing, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let turns = &mut |mut turn: ForeignTurn| {
+            if let Some(editing) = &editing {
+                edited::add_edits(&mut turn, editing);
+            }
+            turns(turn);
+        };
         let source = BufReader::with_capacity(BUFFER, file);
         let is_log = located.path.extension().is_some_and(|extension| extension == "jsonl");
         let io = |error| HistoryError::io(&located.path, error);
         if !is_log {
             let mut noted = Noted::default();
             let root = flat::read(source, &mut assembly, &mut noted, turns).map_err(io)?;
+            assembly.beside(problem);
             return Ok(reading(assembly, root, Some(noted), located));
         }
         let (replayed, mut noted) = log::replay_noting(source).map_err(io)?;
@@ -91,13 +109,15 @@ impl Reader for VsCode {
             }
             _ => requests(replayed, &mut assembly, noted.as_mut(), turns),
         };
+        assembly.beside(problem);
         Ok(reading(assembly, root, noted, located))
     }
 }
 
 fn reading(assembly: Assembly, root: Extra, noted: Option<Noted>, located: &Located) -> Reading {
     let requests = noted.and_then(|noted| noted.finish(assembly.session.turns));
-    let ending = requests.map(|requests| Ending { mark: located.mark, places: Places::Requests(requests) });
+    let ending =
+        requests.map(|requests| Ending { mark: located.mark, fingerprint: None, places: Places::Requests(requests) });
     Reading { session: assembly.finish(root, located), bookmark: None, ending }
 }
 
@@ -110,6 +130,9 @@ pub(crate) fn newest(
     let (mut file, _) = files::open(located.meant_for(Source::VsCode)?)?;
     let mut turns = Vec::new();
     let read = noted::read(&mut file, &located.id, requests, amount, &mut turns);
+    if let Some(editing) = edited::editing_of(located).unwrap_or_default() {
+        turns.iter_mut().for_each(|turn| edited::add_edits(turn, &editing));
+    }
     Ok(read.map_err(|error| HistoryError::io(&located.path, error))?.map(|()| turns))
 }
 

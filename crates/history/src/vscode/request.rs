@@ -82,6 +82,7 @@ fn message_of(request: &mut Members) -> ForeignMessage {
             let mut said = Members::of(Value::Object(members)).unwrap_or_default();
             message.text = said.string("text").unwrap_or_default();
             let parts = said.list("parts");
+            add_words(&mut message.text, &parts);
             // Plain text says nothing that the text does not say.
             let telling: Vec<Value> =
                 parts.into_iter().filter(|part| part.get("kind").and_then(Value::as_str) != Some("text")).collect();
@@ -105,6 +106,42 @@ fn message_of(request: &mut Members) -> ForeignMessage {
         message.origin = grove_core::MessageOrigin::SystemNotification;
     }
     message
+}
+
+/// Adds the words that stand only in the parts of a message: all of them where it has no text of its own.
+fn add_words(text: &mut String, parts: &[Value]) {
+    let words: Vec<String> = parts.iter().filter_map(words_of).collect();
+    let joined = words.concat();
+    if text.trim().is_empty() || (joined.len() > text.len() && joined.contains(text.trim())) {
+        *text = joined;
+        return;
+    }
+    for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
+        if !text.contains(word) {
+            text.push('\n');
+            text.push_str(word);
+        }
+    }
+}
+
+/// A part of a message as the person wrote it.
+fn words_of(part: &Value) -> Option<String> {
+    let text = |key: &str| part.get(key).and_then(Value::as_str);
+    let name = |key: &str| part.get(key).and_then(|inner| inner.as_str().or_else(|| inner.get("name")?.as_str()));
+    if let Some(text) = text("text") {
+        return Some(text.to_owned());
+    }
+    let (sign, name) = match text("kind")? {
+        "agent" => ("@", name("agent")),
+        "subcommand" => ("/", name("command")),
+        "slash" => ("/", name("slashCommand").or_else(|| part.get("slashCommand")?.get("command")?.as_str())),
+        "prompt" => ("/", text("name").or_else(|| text("promptName"))),
+        "tool" => ("#", text("toolName")),
+        "toolset" => ("#", text("name")),
+        "var" => ("#", text("variableName")),
+        _ => ("", None),
+    };
+    name.map(|name| format!("{sign}{name}"))
 }
 
 fn command_of(part: &Value) -> Option<String> {

@@ -10,6 +10,7 @@ use super::request::{Request, request_of};
 use super::uri::place_of;
 use super::workspace::workspace_of_cache_key;
 use crate::damage::{BadPlace, Mark};
+use crate::error::HistoryError;
 use crate::json::Members;
 use crate::normal::{ForeignMessage, ForeignPart, ForeignSession, ForeignTurn, Source, Workspace};
 use crate::reader::Located;
@@ -82,6 +83,13 @@ impl Assembly {
 
     pub(super) fn bad(&mut self, mark: Mark, offset: u64, what: impl ToString) {
         self.session.damage.add(mark, BadPlace { offset, line: None, what: what.to_string() });
+    }
+
+    /// What lies beside the session cannot be read.
+    pub(super) fn beside(&mut self, problem: Option<HistoryError>) {
+        if let Some(problem) = problem {
+            self.bad(Mark::Damaged, 0, format!("its editing session: {problem}"));
+        }
     }
 
     /// The session, once all of it was seen: `root` is what stands beside the requests, `located` what was known before.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::code_workspace;
 use super::uri::{place_of, place_of_uri};
 use crate::error::HistoryError;
 use crate::files;
@@ -56,10 +57,17 @@ pub(crate) fn read(folder: &Path, problems: &mut Vec<HistoryError>) -> Workspace
     }
     let json = files::read(&path, MAX_SMALL_FILE);
     let read = json.and_then(|json| workspace_of(&json).map_err(|error| HistoryError::malformed(&path, error)));
-    read.unwrap_or_else(|error| {
+    let mut workspace = read.unwrap_or_else(|error| {
         problems.push(error);
         Workspace::default()
-    })
+    });
+    if let (Some(file), true) = (&workspace.file, workspace.folders.is_empty()) {
+        match code_workspace::folders(file) {
+            Ok(folders) => workspace.folders = folders,
+            Err(error) => problems.push(error),
+        }
+    }
+    workspace
 }
 
 #[cfg(test)]

@@ -426,6 +426,98 @@ fn what_a_tool_lists_and_lies_nowhere_is_lost_and_what_it_does_not_list_is_orpha
 }
 
 #[test]
+fn sessions_without_a_file_by_design_are_not_lost_and_empty_or_transferred_ones_are_not_orphaned() {
+    let home = Home::new();
+    home.chat("listed", &["first"]);
+    home.chat("hidden", &[]);
+    home.chat("unlisted-and-empty", &[]);
+    home.chat("orphan", &["first"]);
+    home.chat("taken-for-empty", &["first"]);
+    let path = home.chat("transferred", &["first"]);
+    let global = home.store.path().join("Code/User/globalStorage");
+    fs::create_dir_all(global.join("transferredChatSessions")).unwrap();
+    fs::rename(path, global.join("transferredChatSessions/transferred.json")).unwrap();
+    let list = |folder: &Path, entries: serde_json::Value| {
+        let state = rusqlite::Connection::open(folder.join("state.vscdb")).unwrap();
+        state
+            .execute_batch("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
+            .unwrap();
+        let sql = "INSERT INTO ItemTable VALUES ('chat.ChatSessionStore.index', ?1)";
+        state.execute(sql, [serde_json::json!({"version": 1, "entries": entries}).to_string()]).unwrap();
+    };
+    let storage = home.store.path().join("Code/User/workspaceStorage").join(HASH);
+    let mut entries = serde_json::json!({"listed": {"title": "x"}, "hidden": {"isEmpty": true}, "taken-for-empty": {"isEmpty": true},
+        "agent://cloud/1": {"title": "x", "isExternal": true}});
+    list(&storage, entries.clone());
+    list(&global, serde_json::json!({}));
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let names = |suspects: &[Suspect]| {
+        suspects.iter().filter_map(|it| it.source_id.clone()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    let checkup = check(&catalog, &home.roots()).unwrap();
+    assert_eq!(names(&checkup.lost), [""; 0]);
+    assert_eq!(names(&checkup.orphaned), ["orphan", "taken-for-empty"]);
+    // What VS Code has listed since is no orphan any more, though its file was not read again.
+    entries["orphan"] = serde_json::json!({"title": "x"});
+    list(&storage, entries);
+    home.scan(&catalog);
+    assert_eq!(names(&check(&catalog, &home.roots()).unwrap().orphaned), ["taken-for-empty"]);
+}
+
+#[test]
+fn a_log_that_was_written_over_in_place_is_read_from_its_beginning() {
+    let home = Home::new();
+    let words = "word ".repeat(8_000);
+    let said: Vec<&str> = (0..40).map(|_| words.as_str()).collect();
+    let (short, long) = (home.cli("short", &["one", "two", "three"]), home.cli("long", &said));
+    let catalog = home.catalog();
+    home.scan(&catalog);
+    let before = catalog.get("long").unwrap().unwrap();
+    let ending = catalog.ending(&before).unwrap().unwrap();
+    for (path, turns) in [(&short, 6), (&long, 50)] {
+        let id = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        // The same inode, and longer than before: only its bytes tell.
+        let text = fs::read_to_string(path).unwrap();
+        let mut over = text.replace("two", "other").replace("word word word", "another word or two");
+        (0..turns).for_each(|at| over.push_str(&line(at, "more")));
+        let old = fs::metadata(path).unwrap();
+        fs::write(path, &over).unwrap();
+        let new = fs::metadata(path).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::ino(&old), std::os::unix::fs::MetadataExt::ino(&new));
+        assert!(new.len() > old.len(), "{id}");
+    }
+    let quick = newest(&before.located(), Some(&ending), Amount::Turns(20)).unwrap();
+    assert_eq!(quick, newest(&before.located(), None, Amount::Turns(20)).unwrap());
+    let report = home.scan(&catalog);
+    assert_eq!((report.read, report.continued), (2, 0), "{report:?}");
+    let shown = [catalog.get("short").unwrap().unwrap(), catalog.get("long").unwrap().unwrap()];
+    catalog.clear().unwrap();
+    home.scan(&catalog);
+    assert_eq!(shown, [catalog.get("short").unwrap().unwrap(), catalog.get("long").unwrap().unwrap()]);
+}
+
+#[test]
+fn a_title_that_was_taken_back_is_not_kept_by_the_catalog() {
+    let home = Home::new();
+    let log = |title: &str| {
+        let state = r#"{"version":3,"sessionId":"one","requests":[{"requestId":"r","message":{"text":"hello"},"response":[]}]}"#;
+        let set = format!("{{\"kind\":1,\"k\":[\"customTitle\"]{title}}}\n");
+        home.store.put(
+            &format!("Code/User/workspaceStorage/{HASH}/chatSessions/one.jsonl"),
+            format!("{{\"kind\":0,\"v\":{state}}}\n{set}"),
+        );
+    };
+    let catalog = home.catalog();
+    log(",\"v\":\"Given\"");
+    home.scan(&catalog);
+    assert_eq!(catalog.get("one").unwrap().unwrap().title(), "Given");
+    log("");
+    home.scan(&catalog);
+    assert_eq!(catalog.get("one").unwrap().unwrap().title(), "hello");
+}
+
+#[test]
 fn a_moved_folder_is_found_again_by_its_repository() {
     let home = Home::new();
     let git = |folder: &str| {

@@ -4,8 +4,8 @@ use grove_core::{MessageOrigin, Timestamp};
 use grove_fixtures::outside;
 use grove_history::claude::{self, Claude};
 use grove_history::{
-    Approval, CallState, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints, Located, Mark,
-    Reader, Root, Source, ToolInput, TurnOutcome, path, read_whole,
+    Approval, CallState, ChangeKind, Follows, ForeignPart, ForeignSession, ForeignToolKind, ForeignTurn, Hints,
+    Located, Mark, Reader, Root, Source, ToolInput, TurnOutcome, path, read_whole,
 };
 use serde_json::{Value, json};
 
@@ -304,7 +304,7 @@ fn store() -> Store {
         .with("projects/-w/agent-old.jsonl", agent("old"))
         .with("secret.txt", "secret")
         .with("todos/s-agent-s.json", r#"[{"content":"write","status":"completed","id":"1"}]"#)
-        .with("todos/s-agent-a.json", r#"[]"#)
+        .with("todos/s-agent-a.json", r#"[{"content":"look","status":"pending","id":"1"}]"#)
         .with("file-history/s/abc@v1", "before")
         .with("debug/s.jsonl", "what the program says of itself")
 }
@@ -337,9 +337,9 @@ fn what_lies_beside_a_log_is_read_with_it_and_nothing_is_written() {
     assert_eq!(calls[3].subagent.as_ref().unwrap().turns[0].text(), "alone", "one that nobody started");
     assert!(session.damage.marks.is_empty(), "{:?}", session.damage);
 
-    let lists = claude::todos(&located.path).unwrap();
-    assert_eq!((lists[0].0.as_str(), lists[0].1[0].title.as_str()), ("s", "write"));
-    assert_eq!(lists.len(), 2);
+    assert_eq!(session.todos[0].title, "write");
+    assert_eq!(claude::todos(&located.path, "a").unwrap().len(), 1, "a subagent's own");
+    assert!(claude::todos(&located.path, "../../secret").unwrap().is_empty());
     assert_eq!(claude::backup(&located.path, "abc@v1").unwrap().as_deref(), Some(&b"before"[..]));
     assert_eq!(claude::backup(&located.path, "../../secret.txt").unwrap(), None);
     assert_eq!(everything(store.path()), before);
@@ -471,4 +471,61 @@ fn every_recorded_log_of_claude_code_is_read_without_loss() {
         read += 1;
     }
     assert!(read > 20, "{read}");
+}
+
+#[test]
+fn copies_of_files_tell_what_became_of_them_between_two_messages() {
+    let snapshot = |message: &str, is_update: bool, backups: Value| {
+        json!({"type": "file-history-snapshot", "messageId": message, "isSnapshotUpdate": is_update,
+            "snapshot": {"messageId": message, "trackedFileBackups": backups, "timestamp": "2026-01-01T00:00:00Z"}})
+    };
+    let copy = |name: Option<&str>| json!({"backupFileName": name, "version": 1});
+    let mut first = user("u1", None, "one");
+    first["cwd"] = json!("/w");
+    let log = lines(&[
+        first,
+        says("a1", Some("u1"), "m1", json!("1")),
+        snapshot("u1", true, json!({"src/a.rs": copy(Some("a@v1")), "new.rs": copy(None)})),
+        snapshot("u2", false, json!({"src/a.rs": copy(Some("a@v2")), "new.rs": copy(Some("n@v1"))})),
+        user("u2", Some("a1"), "two"),
+        says("a2", Some("u2"), "m2", json!("2")),
+        snapshot("u3", false, json!({"src/a.rs": copy(Some("a@v2")), "new.rs": copy(Some("n@v1"))})),
+        user("u3", Some("a2"), "three"),
+    ]);
+    let store = Store::new()
+        .with("file-history/s/a@v1", "one\ntwo\n")
+        .with("file-history/s/a@v2", "one\n2\nthree\n")
+        .with("file-history/s/n@v1", "new\n");
+    let path = store.put("projects/-w/s.jsonl", &log);
+    let (_, turns) = read_file(Source::Claude, &path);
+    let edits = |turn: &ForeignTurn| {
+        let edits = turn.parts.iter().filter_map(|part| match part {
+            ForeignPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
+            _ => None,
+        });
+        edits.collect::<Vec<_>>()
+    };
+    let told = |path: &str, kind, added, removed| (path.to_owned(), kind, Some(added), Some(removed));
+    assert_eq!(
+        edits(&turns[0]),
+        [told("/w/src/a.rs", ChangeKind::Edit, 2, 1), told("/w/new.rs", ChangeKind::Create, 1, 0)]
+    );
+    assert_eq!((edits(&turns[1]), edits(&turns[2])), (vec![], vec![]));
+}
+
+#[test]
+fn the_title_of_the_programs_own_list_stands_where_the_log_has_none() {
+    let store = Store::new().with(
+        "projects/-w/sessions-index.json",
+        r#"{"entries":[{"sessionId":"s","summary":"Listed","firstPrompt":"hi"}]}"#,
+    );
+    let title = |log: &str| {
+        let path = store.put("projects/-w/s.jsonl", log);
+        let located = grove_history::locate(Source::Claude, &path).unwrap();
+        read_whole(&Claude, &located).unwrap().0.title.unwrap()
+    };
+    let said = lines(&[user("u1", None, "hi")]);
+    assert_eq!(title(&said), "Listed");
+    assert_eq!(title(&format!("{said}{}\n", json!({"type": "ai-title", "aiTitle": "Made"}))), "Made");
+    assert_eq!(title(&format!("{said}{}\n", json!({"type": "custom-title", "customTitle": "Given"}))), "Given");
 }

@@ -3,10 +3,12 @@
 use std::fs;
 
 use grove_fixtures::outside;
+use grove_history::catalog::{Catalog, Scan};
 use grove_history::vscode::editing::{self, FileAt, Generation, Moment};
+use grove_history::{ChangeKind, Changes, ForeignPart, Operation, Root, Source};
 use serde_json::{Value, json};
 
-use crate::support::{Store, cases};
+use crate::support::{Store, cases, read_file};
 
 const FILE: &str = "file:///app/a.txt";
 
@@ -166,4 +168,101 @@ fn recorded_editing_sessions_without_edits_have_no_files() {
         read += 1;
     }
     assert!(read > 0);
+}
+
+/// A session with two requests, and an editing session beside it.
+fn edited(state: &Value) -> (Store, std::path::PathBuf) {
+    let request = |id: &str, response: Value| json!({"requestId": id, "message": {"text": id}, "response": response, "modelState": {"value": 1}});
+    let shown = json!([{"kind": "textEditGroup", "uri": {"$mid": 1, "scheme": "file", "path": "/app/a.txt"}, "done": true,
+        "edits": [[{"range": {"startLineNumber": 1, "startColumn": 1, "endLineNumber": 2, "endColumn": 1}, "text": "1\n"}]]}]);
+    let session = json!({"version": 3, "sessionId": "s", "requests": [request("r1", shown), request("r2", json!([]))]});
+    let store = Store::new();
+    let path = store.put("User/workspaceStorage/h/chatSessions/s.json", session.to_string());
+    store.put("User/workspaceStorage/h/chatEditingSessions/s/state.json", state.to_string());
+    for (hash, content) in [("aaaaaaa", "one\n"), ("bbbbbbb", "two\nand more\n")] {
+        store.put(&format!("User/workspaceStorage/h/chatEditingSessions/s/contents/{hash}"), content);
+    }
+    (store, path)
+}
+
+fn timeline() -> Value {
+    let uri = |path: &str| json!({"$mid": 1, "scheme": "file", "path": path});
+    let range = json!({"startLineNumber": 1, "startColumn": 1, "endLineNumber": 2, "endColumn": 1});
+    json!({"version": 2, "initialFileContents": [[FILE, "aaaaaaa"]], "timeline": {
+        "checkpoints": [
+            {"checkpointId": "c1", "requestId": "r1", "epoch": 1, "label": "r1"},
+            {"checkpointId": "c2", "requestId": "r2", "epoch": 5, "label": "r2"},
+        ],
+        "fileBaselines": [["x", {"uri": uri("/app/a.txt"), "requestId": "r1", "content": "one\n", "epoch": 2}]],
+        "operations": [
+            {"type": "textEdit", "uri": uri("/app/a.txt"), "requestId": "r1", "epoch": 3, "edits": [{"range": range, "text": "1\n"}]},
+            {"type": "create", "uri": uri("/app/new.txt"), "requestId": "r1", "epoch": 4, "initialContent": "new\n"},
+            {"type": "rename", "uri": uri("/app/new.txt"), "requestId": "r2", "epoch": 6, "oldUri": uri("/app/new.txt"), "newUri": uri("/app/moved.txt")},
+            {"type": "delete", "uri": uri("/app/a.txt"), "requestId": "r2", "epoch": 7, "finalContent": "1\n"},
+            {"type": "create", "uri": uri("/app/undone.txt"), "requestId": "r2", "epoch": 8, "initialContent": "x"},
+        ],
+        "currentEpoch": 8, "epochCounter": 9,
+    }, "recentSnapshot": {"entries": []}})
+}
+
+fn edits(turn: &grove_history::ForeignTurn) -> Vec<(String, ChangeKind, Option<u64>, Option<u64>)> {
+    let edits = turn.parts.iter().filter_map(|part| match part {
+        ForeignPart::Edit(edit) => Some((edit.place.shown().to_owned(), edit.kind, edit.added, edit.removed)),
+        _ => None,
+    });
+    edits.collect()
+}
+
+#[test]
+fn what_each_request_did_to_files_is_told_in_its_turn_and_once() {
+    let (_store, path) = edited(&timeline());
+    let (session, turns) = read_file(Source::VsCode, &path);
+    assert_eq!(session.damage.marks, []);
+    let told = |path: &str, kind, added, removed| (path.to_owned(), kind, Some(added), Some(removed));
+    assert_eq!(
+        edits(&turns[0]),
+        [told("/app/a.txt", ChangeKind::Edit, 1, 1), told("/app/new.txt", ChangeKind::Create, 1, 0)],
+        "the response shows the first one itself"
+    );
+    assert_eq!(
+        edits(&turns[1]),
+        [told("/app/a.txt", ChangeKind::Delete, 0, 1), told("/app/moved.txt", ChangeKind::Rename, 0, 0)]
+    );
+    let changes = Changes::of(&turns);
+    let shown: Vec<_> = changes.files.iter().map(|(path, it)| (path.as_str(), it.operation)).collect();
+    assert_eq!(shown, [("/app/a.txt", Operation::Deleted), ("/app/moved.txt", Operation::Created)]);
+}
+
+#[test]
+fn snapshots_tell_what_each_request_did_to_files() {
+    let (_store, path) = edited(&json!({"version": 2, "sessionId": "s", "linearHistory": [
+        {"requestId": "r1", "stops": [{"entries": []}], "postEdit": [entry("aaaaaaa")]},
+        {"requestId": "r2", "stops": [{"entries": [entry("aaaaaaa")]}], "postEdit": [entry("bbbbbbb")]},
+    ], "linearHistoryIndex": 2, "initialFileContents": [[FILE, "aaaaaaa"]], "recentSnapshot": {"entries": []}}));
+    let (_, turns) = read_file(Source::VsCode, &path);
+    assert_eq!(edits(&turns[0]), [("/app/a.txt".into(), ChangeKind::Edit, None, None)], "what the response shows");
+    assert_eq!(edits(&turns[1]), [("/app/a.txt".into(), ChangeKind::Edit, Some(2), Some(1))]);
+}
+
+#[test]
+fn a_row_of_changes_follows_an_editing_session_that_is_written_behind_its_session() {
+    let (store, _) = edited(&json!({"version": 2, "initialFileContents": []}));
+    let data = Store::new();
+    let root = Root { source: Source::VsCode, product: String::new(), folder: store.path().join("User") };
+    let scan = Scan { roots: vec![root], keep: None };
+    let catalog = Catalog::open(&data.path().join("history.db")).unwrap();
+    let changed = || {
+        catalog.scan(&scan, &mut |_| {}).unwrap();
+        let entry = catalog.get("s").unwrap().unwrap();
+        catalog.changes([&entry]).unwrap()[0].files.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(changed(), ["/app/a.txt"]);
+    let state = store.put("User/workspaceStorage/h/chatEditingSessions/s/state.json", timeline().to_string());
+    let later = fs::metadata(&state).unwrap().modified().unwrap() + std::time::Duration::from_secs(5);
+    fs::File::options().write(true).open(&state).unwrap().set_modified(later).unwrap();
+    assert_eq!(changed(), ["/app/a.txt", "/app/moved.txt"]);
+    let damaged = store.put("User/workspaceStorage/h/chatEditingSessions/s/state.json", "{");
+    assert!(damaged.is_file());
+    assert_eq!(changed(), ["/app/a.txt"]);
+    assert!(catalog.get("s").unwrap().unwrap().session.damage.is_recovered(), "the doctor tells");
 }

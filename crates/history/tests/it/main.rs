@@ -12,6 +12,7 @@ mod corpus;
 mod editing;
 mod gemini;
 mod opencode;
+mod own_cases;
 mod pi;
 mod recorded;
 mod robust;

@@ -1,11 +1,11 @@
 //! Whatever happens to a file, reading it gives what there is and never fails.
 
 use grove_history::vscode::VsCode;
-use grove_history::{ForeignSession, ForeignTurn, Located, Mark, Reader, Source, copilot_cli, vscode};
+use grove_history::{ForeignSession, ForeignTurn, Located, Mark, Reader, Source, TurnOutcome, copilot_cli, vscode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::Store;
+use crate::support::{Store, read_file};
 
 fn session() -> Value {
     let request = |number: u32| {
@@ -51,7 +51,12 @@ fn a_file_cut_at_any_byte_gives_the_turns_before_the_cut() {
     let all = read("s.json", whole_flat.as_bytes()).1;
     for cut in 0..whole_flat.len() {
         let (session, turns) = read("s.json", &whole_flat.as_bytes()[..cut]);
-        assert_eq!(turns, all[..turns.len()], "cut at {cut}");
+        // The last one may be cut itself: it is told as far as it goes.
+        if let Some((last, before)) = turns.split_last() {
+            let whole = &all[before.len()];
+            assert_eq!((before, &last.id), (&all[..before.len()], &whole.id), "cut at {cut}");
+            assert!(whole.message.text.starts_with(&last.message.text) && whole.text().starts_with(&last.text()));
+        }
         assert!(session.damage.is_recovered(), "cut at {cut}");
     }
     let mut before = 0;
@@ -228,4 +233,78 @@ proptest! {
         let log: String = entries.iter().map(|(kind, path, value, keep)| format!("{}\n", json!({"kind": kind, "k": path, "v": value, "i": keep}))).collect();
         read("s.jsonl", log.as_bytes());
     }
+}
+
+#[test]
+fn a_flat_file_that_is_cut_inside_its_only_answer_shows_the_question_and_what_was_answered() {
+    let request = json!({"requestId": "r1", "message": {"text": "What is it?"}, "response": [{"value": "It is a very long answer"}]});
+    let text = json!({"version": 3, "requests": [request], "sessionId": "s"}).to_string();
+    let store = Store::new();
+    let path = store.put("s.json", &text[..text.find("long answer").unwrap()]);
+    let (session, turns) = read_file(Source::VsCode, &path);
+    assert_eq!((turns.len(), session.damage.marks.as_slice()), (1, &[Mark::TornTail][..]));
+    assert_eq!((turns[0].message.text.as_str(), turns[0].text().as_str()), ("What is it?", "It is a very "));
+    assert_eq!(turns[0].outcome, TurnOutcome::Interrupted);
+    // Wherever it is cut, no turn is lost whose question is whole, and none is made up.
+    let question = text.find("},\"response\"").unwrap();
+    for cut in 1..text.len() {
+        let path = store.put("s.json", &text.as_bytes()[..cut]);
+        let (session, turns) = read_file(Source::VsCode, &path);
+        assert!(turns.len() <= 1 && (cut <= question || turns[0].message.text == "What is it?"), "{cut}");
+        assert_eq!(session.damage.marks, [Mark::TornTail], "{cut}");
+    }
+}
+
+#[test]
+fn damage_in_one_request_leaves_those_behind_it() {
+    let request = |id: &str| {
+        json!({"requestId": id, "message": {"text": format!("say {id}")}, "response": [{"value": format!("said {id}")}],
+            "result": {"metadata": {"toolCallRounds": []}}, "shouldBeRemovedOnSend": {"requestId": "other"}})
+    };
+    let text = json!({"version": 3, "requests": [request("r1"), request("r2"), request("r3")], "customTitle": "Title"});
+    for text in [text.to_string(), serde_json::to_string_pretty(&text).unwrap()] {
+        let begin = text.find("\"say r2\"").unwrap();
+        let end = text.find("\"r3\"").unwrap();
+        let structure = |byte: u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',' | b':');
+        for at in (begin..end).filter(|at| structure(text.as_bytes()[*at])) {
+            for by in [b' ', b'"', b'{', b']', 0] {
+                let mut damaged = text.clone().into_bytes();
+                damaged[at] = by;
+                let (session, turns) = read_flat(&damaged);
+                let said: Vec<&str> = turns.iter().map(|turn| turn.message.text.as_str()).collect();
+                let is_key_of_next = text[at..end].chars().all(|letter| "{}\"requestId: ,\n".contains(letter));
+                if !is_key_of_next {
+                    assert_eq!((said.first(), said.last()), (Some(&"say r1"), Some(&"say r3")), "{at} {by}: {said:?}");
+                    assert!(said.len() <= 3, "{at} {by}: {said:?}");
+                    assert_eq!(session.title.as_deref(), Some("Title"), "{at} {by}");
+                }
+            }
+        }
+    }
+}
+
+fn read_flat(bytes: &[u8]) -> (ForeignSession, Vec<ForeignTurn>) {
+    let mut turns = Vec::new();
+    let session = grove_history::vscode::read_flat(bytes, "s", &mut |turn| turns.push(turn)).unwrap();
+    (session, turns)
+}
+
+#[test]
+fn damage_in_one_message_of_gemini_leaves_those_behind_it() {
+    let message = |id: &str, kind: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"{kind}\",\"content\":\"words of {id}\"}}"
+        )
+    };
+    let [one, two, three] = [message("m1", "user"), message("m2", "gemini"), message("m3", "user")];
+    let broken = two.replace("words of m2\"", "words of m2");
+    let text = format!(
+        "{{\n\"sessionId\":\"s\",\"messages\":[{one},{broken},{three}],\"startTime\":\"2026-01-01T00:00:00Z\"}}"
+    );
+    let mut turns = Vec::new();
+    let session = grove_history::gemini::read_log(text.as_bytes(), "s", &mut |turn| turns.push(turn)).unwrap();
+    let said: Vec<&str> = turns.iter().map(|turn| turn.message.text.as_str()).collect();
+    assert_eq!(said, ["words of m1", "words of m3"]);
+    assert!(turns[0].text().starts_with("words of m2"), "{turns:?}");
+    assert_eq!(session.damage.marks, [Mark::Damaged]);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use grove_history::vscode::{self, VsCode};
-use grove_history::{Finding, Hints, Located, Mark, Reader, Root, Source, read_whole};
+use grove_history::{Finding, Hints, Located, Mark, Reader, Root, Source, locate, read_whole, reader_of};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -164,6 +164,100 @@ fn where_the_database_is_damaged_or_empty_the_index_is_taken_from_its_backup() {
         (None, 0),
         "without a list nothing is said"
     );
+}
+
+#[test]
+fn an_index_that_is_in_the_write_ahead_log_alone_is_read() {
+    let store = Store::new().with("workspaceStorage/h/chatSessions/a.json", session("a", "x"));
+    let path = store.path().join("workspaceStorage/h/state.vscdb");
+    database(&path, None);
+    let open = Connection::open(&path).unwrap();
+    open.pragma_update(None, "journal_mode", "wal").unwrap();
+    open.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
+    let row = ("chat.ChatSessionStore.index", index("a", "In the log").to_string());
+    open.execute("INSERT INTO ItemTable VALUES (?1, ?2)", row).unwrap();
+    assert!(path.with_extension("vscdb-wal").metadata().unwrap().len() > 0);
+    let before = everything(store.path());
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    assert_eq!(one(&finding, "a").headline.title.as_deref(), Some("In the log"));
+    let now = everything(store.path());
+    let names = |all: &[(std::path::PathBuf, Vec<u8>, std::time::SystemTime)]| -> Vec<_> {
+        all.iter().filter(|(path, ..)| !path.ends_with("state.vscdb-shm")).cloned().collect()
+    };
+    assert_eq!(names(&now), names(&before), "nothing is written there");
+}
+
+#[test]
+fn a_workspace_of_several_folders_has_those_of_its_file() {
+    let home = Store::new();
+    let file = home.put("all.code-workspace", r#"{"folders": [{"path": "one"}, {"path": "/two"}], /* x */ }"#);
+    let bad = home.put("bad.code-workspace", "{");
+    let workspace = |path: &Path| json!({"workspace": format!("file://{}", path.display())}).to_string();
+    let store = Store::new()
+        .with("workspaceStorage/h1/workspace.json", workspace(&file))
+        .with("workspaceStorage/h1/chatSessions/a.json", session("a", "x"))
+        .with("workspaceStorage/h2/workspace.json", workspace(&bad))
+        .with("workspaceStorage/h2/chatSessions/b.json", session("b", "x"))
+        .with("workspaceStorage/h3/workspace.json", workspace(&home.path().join("gone.code-workspace")))
+        .with("workspaceStorage/h3/chatSessions/c.json", session("c", "x"));
+    let finding = VsCode.find(&root(&store), Hints::Read);
+    let folders = |id: &str| {
+        let (session, _) = read_whole(&VsCode, one(&finding, id)).unwrap();
+        session.workspace.folders.iter().map(|place| place.shown().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(folders("a"), [home.path().join("one").display().to_string(), "/two".into()]);
+    assert_eq!((folders("b"), folders("c")), (folders("c"), vec!["/from/cache key".into(), "/second".into()]));
+    assert_eq!(finding.problems.len(), 1, "{:?}", finding.problems);
+}
+
+#[test]
+fn a_session_that_is_named_by_its_file_has_its_workspace_and_its_listed_title() {
+    let store = Store::new()
+        .with("User/workspaceStorage/h/workspace.json", r#"{"folder":"file:///home/me/app"}"#)
+        .with("User/globalStorage/emptyWindowChatSessions/e.jsonl", log("e", "empty window"))
+        .with(
+            "claude/projects/-w/sessions-index.json",
+            r#"{"entries":[{"sessionId":"c","summary":"Listed","projectPath":"/w"}]}"#,
+        )
+        .with("claude/projects/-w/c.jsonl", "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n")
+        .with(
+            "codex/session_index.jsonl",
+            "{\"id\":\"01a1e039-1686-7a20-b7e3-98dd8870ad1b\",\"thread_name\":\"Listed\"}\n",
+        )
+        .with("gemini/p/.project_root", "/w/project")
+        .with("gemini/p/chats/session-1.json", r#"{"sessionId":"g","messages":[]}"#);
+    let flat = store.put("User/workspaceStorage/h/chatSessions/a.json", session("a", "older"));
+    let newer = store.put("User/workspaceStorage/h/chatSessions/a.jsonl", log("a", "newer"));
+    database(&store.path().join("User/workspaceStorage/h/state.vscdb"), Some(&index("a", "Listed")));
+    database(&store.path().join("User/globalStorage/state.vscdb"), Some(&index("e", "Listed")));
+    let rollout = "codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-01a1e039-1686-7a20-b7e3-98dd8870ad1b.jsonl";
+    let meta = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"01a1e039-1686-7a20-b7e3-98dd8870ad1b"}}"#;
+    let rollout = store.put(rollout, meta);
+    let read = |source, path: &Path| {
+        let (session, _) = read_whole(reader_of(source), &locate(source, path).unwrap()).unwrap();
+        let folder = session.workspace.folders.first().map(|place| place.shown().to_owned());
+        (session.title.unwrap_or_default(), folder.unwrap_or_default())
+    };
+    let listed = |folder: &str| ("Listed".to_owned(), folder.to_owned());
+    assert_eq!(read(Source::VsCode, &newer), listed("/home/me/app"));
+    assert_eq!(read(Source::VsCode, &flat), listed("/home/me/app"));
+    assert_eq!(locate(Source::VsCode, &newer).unwrap().older.as_deref(), Some(flat.as_path()));
+    let window = store.path().join("User/globalStorage/emptyWindowChatSessions/e.jsonl");
+    assert_eq!(read(Source::VsCode, &window), listed("/from/cache key"));
+    assert_eq!(read(Source::Claude, &store.path().join("claude/projects/-w/c.jsonl")), listed("/w"));
+    assert_eq!(read(Source::Codex, &rollout).0, "Listed");
+    assert_eq!(read(Source::Gemini, &store.path().join("gemini/p/chats/session-1.json")).1, "/w/project");
+    // A file outside of any store is known by its name alone.
+    let alone = store.put("a.json", session("a", "alone"));
+    assert_eq!(read(Source::VsCode, &alone), ("alone".into(), "/from/cache key".into()));
+}
+
+#[test]
+fn a_log_with_a_byte_order_mark_is_read_whole() {
+    let store = Store::new();
+    let path = store.put("a.jsonl", format!("\u{feff}{}", log("a", "hello")));
+    let (session, turns) = read_whole(&VsCode, &Located::of_file(Source::VsCode, &path).unwrap()).unwrap();
+    assert_eq!((turns.len(), session.damage.marks.len()), (1, 0), "{:?}", session.damage);
 }
 
 #[test]

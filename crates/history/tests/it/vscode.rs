@@ -597,3 +597,26 @@ fn requests_without_an_id_or_with_one_twice_get_names_of_their_own() {
     assert_eq!(ids, ["a", "turn-2", "turn-3", "turn-4"]);
     assert!(matches!(&turns[3].parts[0], ForeignPart::Raw(value) if *value == json!(7)));
 }
+
+#[test]
+fn words_that_stand_only_in_the_parts_of_a_message_are_kept() {
+    let said = |message: Value| request(json!({"requestId": "r", "message": message, "response": []})).message.text;
+    let part = |text: &str| json!({"kind": "text", "text": text});
+    assert_eq!(
+        said(json!({"text": "", "parts": [part("fix "), {"kind": "dynamic", "text": "#file:a.rs"}, part(" now")]})),
+        "fix #file:a.rs now"
+    );
+    assert_eq!(
+        said(json!({"parts": [{"kind": "agent", "agent": {"name": "workspace"}}, part(" where is it?")]})),
+        "@workspace where is it?"
+    );
+    assert_eq!(said(json!({"text": "fix", "parts": [part("fix "), part("this")]})), "fix this");
+    assert_eq!(said(json!({"text": "one two", "parts": [part("one "), part("three")]})), "one two\nthree");
+    assert_eq!(said(json!({"text": "as it is", "parts": [part("as it is")]})), "as it is");
+    assert_eq!(
+        said(
+            json!({"text": "/list all", "parts": [{"kind": "slash", "slashCommand": {"command": "list"}}, part(" all")]})
+        ),
+        "/list all"
+    );
+}

@@ -59,8 +59,9 @@ impl Imports {
     }
 
     async fn begin(&mut self, params: Option<&RawValue>) -> Result<BeginResult, ErrorObject> {
-        let BeginParams { id, provider, store, title, working_directory, created_at, modified_at, from } =
-            read_params(params)?;
+        let params: BeginParams = read_params(params)?;
+        let BeginParams { id, provider, preferred_provider, store, title, .. } = params;
+        let BeginParams { working_directory, created_at, modified_at, from, .. } = params;
         let most = self.host.0.config.limits.imports;
         if self.open.len() >= most {
             let why = format!("{most} imports are open on this connection: commit or abort one of them first");
@@ -69,6 +70,7 @@ impl Imports {
         let wanted = NewImport {
             id: id.map(Into::into),
             provider: provider.map(Into::into),
+            preferred_provider: preferred_provider.map(Into::into),
             store: store.map(Into::into),
             title,
             working_directory,

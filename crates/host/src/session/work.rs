@@ -382,6 +382,10 @@ impl SessionTask {
         // A chat may be gone.
         let Some(state) = self.tip.chat(chat) else { return Ok(()) };
         let place = Place { session: &self.tip, chat: state, limits: &self.around.config.limits };
+        let plan = match &event {
+            AgentEvent::Plan(entries) if chat.as_str() == Session::MAIN_CHAT => Some(entries.clone()),
+            _ => None,
+        };
         let Translated { store, commands } = match turn.map(|turn| state.active_turn(turn)) {
             Some(Some(active)) => reports::in_turn(&mut event, active, place),
             // An agent may be late: its turn may be over.
@@ -402,6 +406,9 @@ impl SessionTask {
                 // What was asked in it is not asked, which the agent learns by its answer never coming.
                 return Ok(());
             }
+        }
+        if let Some(plan) = plan {
+            self.write_todos(plan);
         }
         let Some(turn) = turn.cloned() else { return Ok(()) };
         let (request, answer) = match event {

@@ -207,6 +207,13 @@ impl SessionTask {
         }
     }
 
+    /// Puts the agent's plan on the session's todo list. Where the lane is full, the next plan is put there.
+    pub(super) fn write_todos(&mut self, entries: Vec<PlanEntry>) {
+        if !self.copying.contains_key(&ChatId::from(Session::MAIN_CHAT)) {
+            self.lane().try_send(Job::SetTodos(entries)).ok();
+        }
+    }
+
     /// Tells others of a change that was made beside the task, then whoever made it.
     pub(super) async fn arranged(&mut self, arranged: Arranged) -> Result<(), Stopped> {
         let Arranged { change, answer, done } = arranged;

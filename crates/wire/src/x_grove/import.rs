@@ -39,6 +39,9 @@ pub struct BeginParams {
     /// The agent that goes on with it; without one, that of new sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// The agent that goes on with it where none is named and the host has this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preferred_provider: Option<String>,
     /// The store that it is to lie in; without one, that of new sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,

@@ -31,6 +31,11 @@ use self::inbox::Inbox;
 use self::tree::Tree;
 use crate::{FileError, Policy};
 
+/// Whether this system can watch folders: Linux can. Elsewhere every watch fails with [`WatchError::Start`].
+pub const fn can_watch() -> bool {
+    cfg!(target_os = "linux")
+}
+
 /// What to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchRequest {

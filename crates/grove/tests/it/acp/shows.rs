@@ -64,6 +64,13 @@ async fn plans_notices_usage_cost_titles_and_commands_reach_every_client() {
         "the last one is the plan as it stands"
     );
     assert_eq!(told[2]["content"]["markdown"], "- [x] Read it\n- [ ] **Change it**");
+    let todos = client.ask("x-grove/workspace/todos", json!({"channel": SESSION})).await.unwrap();
+    let todos: Vec<_> = todos["todos"].as_array().unwrap().iter().map(|it| (&it["title"], &it["status"])).collect();
+    assert_eq!(
+        todos,
+        [(&json!("Read it"), &json!("done")), (&json!("Change it"), &json!("in_progress"))],
+        "the plan is the session's todo list"
+    );
     assert_eq!((markdown(&ended.response_parts).as_str(), parts(&ended, "reasoning").len()), ("done", 1));
     let usage = serde_json::to_value(ended.usage.as_ref().unwrap()).unwrap();
     assert_eq!(

@@ -4,6 +4,7 @@
 //! (version 2 until September 2025), and a timeline of operations (version 2 since). Contents that are not written in
 //! `state.json` itself lie in `contents/`, named by the beginning of their hash.
 
+mod edits;
 mod snapshots;
 mod text;
 mod timeline;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use super::uri::{place_of, same_uri};
 use crate::error::HistoryError;
+pub use crate::file_edit::FileAt;
 use crate::files;
 use crate::json::lenient;
 use crate::limits::{MAX_EDITING_STATE, MAX_SMALL_FILE};
@@ -44,16 +46,6 @@ pub enum Moment {
     After { request: String },
     /// As the session was last left.
     Now,
-}
-
-/// What is known of a file at a moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileAt {
-    Text(String),
-    /// It was not there.
-    Absent,
-    /// The store does not tell: the file was never touched, the moment is not known, or a content is missing.
-    Unknown,
 }
 
 /// An editing session.

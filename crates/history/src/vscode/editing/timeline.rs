@@ -1,7 +1,7 @@
 //! The timeline: every operation has an epoch, and a file's text at an epoch is what it was at the newest place where
 //! that is written down, with the operations since then applied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -124,6 +124,24 @@ impl Timeline {
             Some(epoch) => self.text_before(uri, epoch, initial, 0),
             None => FileAt::Unknown,
         }
+    }
+
+    /// The files that were touched between two moments, and where those came from that were moved.
+    pub(super) fn touched(&self, from: &Moment, to: &Moment) -> (BTreeSet<String>, BTreeMap<String, String>) {
+        let (Some(from), Some(to)) = (self.epoch_of(from), self.epoch_of(to)) else { return Default::default() };
+        let mut files = BTreeSet::new();
+        let mut moved: BTreeMap<String, String> = BTreeMap::new();
+        let to = to.min(self.current);
+        for operation in self.operations.iter().filter(|it| (from..to).contains(&it.epoch)) {
+            files.insert(operation.uri.clone());
+            if let Action::RenamedFrom(old) = &operation.action {
+                // A file that is moved twice came from where it lay first.
+                let first = moved.remove(old).unwrap_or_else(|| old.clone());
+                moved.insert(operation.uri.clone(), first);
+            }
+        }
+        moved.retain(|new, old| new != old);
+        (files, moved)
     }
 
     /// What was done before this epoch is what counts at a moment.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use grove_core::Timestamp;
+use grove_core::{PlanEntry, PlanStatus, Timestamp};
 use grove_fs::SessionFs;
-use grove_fs::workspace::{PlanLook, PlanWatch, Todos, Workspace};
+use grove_fs::workspace::database::DatabaseError;
+use grove_fs::workspace::{PlanLook, PlanWatch, TodoStatus, Todos, Workspace};
 use tokio::sync::mpsc;
 
 use super::manifest::{self, Facts};
@@ -22,6 +23,8 @@ pub(super) enum Job {
     NotePlan {
         now: Timestamp,
     },
+    /// Writes what the agent plans on the session's todo list.
+    SetTodos(Vec<PlanEntry>),
 }
 
 /// Something that somebody waits for.
@@ -72,6 +75,12 @@ pub(super) async fn serve(
                 plans.note(PlanLook::Perhaps, now).await;
                 continue;
             }
+            Job::SetTodos(entries) => {
+                if let Err(error) = set_todos(fs.as_ref(), &folder, &entries).await {
+                    tracing::warn!(%folder, %error, "the agent's plan is not on the session's todo list");
+                }
+                continue;
+            }
         };
         let change = Change::of(&request);
         let sets_plan = matches!(request, WorkspaceRequest::SetPlan(_));
@@ -91,6 +100,20 @@ pub(super) async fn serve(
             (answer, _, _) => drop(done.send(answer)),
         }
     }
+}
+
+/// Writes a plan on the todo list, where the store has tables.
+async fn set_todos(fs: &dyn SessionFs, folder: &str, entries: &[PlanEntry]) -> Result<(), DatabaseError> {
+    let Some(database) = fs.database(folder) else { return Ok(()) };
+    let todos = entries.iter().map(|entry| {
+        let status = match entry.status {
+            PlanStatus::Pending => TodoStatus::Pending,
+            PlanStatus::InProgress => TodoStatus::InProgress,
+            PlanStatus::Completed => TodoStatus::Done,
+        };
+        (entry.content.as_str(), status)
+    });
+    Todos::of(&*database).set_plan(todos).await
 }
 
 async fn answer(

@@ -1,0 +1,51 @@
+//! Copies that the program makes of files before it changes them. Each message of a person has a snapshot, which names the
+//! newest copy of each file; where a later one names another, the file was changed in between.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::beside::Beside;
+use crate::file_edit::{FileAt, edit_between};
+use crate::json::Members;
+use crate::normal::{ForeignEdit, Place};
+
+/// How many files are tracked. Further ones are left out.
+const MAX_FILES: usize = 1_000;
+
+/// The newest copy of each file, by its path; `None` where the file was not there.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Tracked(BTreeMap<String, Option<String>>);
+
+impl Tracked {
+    /// Takes in a snapshot, and gives what became of the files whose copies are others now.
+    pub(super) fn take(&mut self, snapshot: &Members, below: Option<&str>, beside: &Beside) -> Vec<ForeignEdit> {
+        let mut edits = Vec::new();
+        let backups = snapshot.peek("trackedFileBackups").and_then(Value::as_object);
+        for (path, backup) in backups.into_iter().flatten() {
+            let name = backup.get("backupFileName").and_then(Value::as_str).map(str::to_owned);
+            if self.0.len() >= MAX_FILES && !self.0.contains_key(path) {
+                continue;
+            }
+            let Some(before) = self.0.insert(path.clone(), name.clone()) else { continue };
+            if before == name {
+                continue;
+            }
+            let held = |name: Option<String>| match name {
+                Some(name) => beside.backup(&name).map_or(FileAt::Unknown, FileAt::Text),
+                None => FileAt::Absent,
+            };
+            // Paths in the working directory are told without it.
+            let whole = match below {
+                Some(below) if !path.starts_with(['/', '\\', '~']) && path.get(1..2) != Some(":") => {
+                    format!("{}/{path}", below.trim_end_matches('/'))
+                }
+                Some(_) | None => path.clone(),
+            };
+            edits.extend(edit_between(&Place::local(whole), None, held(before), held(name)));
+        }
+        edits
+    }
+}

@@ -1,0 +1,84 @@
+//! Edits of a file between two moments, derived from its contents at each of them.
+
+use crate::changes::replaced;
+use crate::normal::{ChangeKind, ForeignEdit, Place, Position, Range, TextChange};
+
+/// The known content of a file at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileAt {
+    Text(String),
+    /// It was not there.
+    Absent,
+    /// The store does not tell: the file was never touched, the moment is not known, or a content is missing.
+    Unknown,
+}
+
+impl FileAt {
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Absent | Self::Unknown => 0,
+        }
+    }
+
+    /// The same without its text.
+    pub(crate) fn unread(self) -> Self {
+        match self {
+            Self::Text(_) | Self::Unknown => Self::Unknown,
+            Self::Absent => Self::Absent,
+        }
+    }
+}
+
+/// The edit that turned one content of a file into another; `None` if they are equal. `from` is the file's earlier path.
+pub(crate) fn edit_between(place: &Place, from: Option<&Place>, held: FileAt, holds: FileAt) -> Option<ForeignEdit> {
+    let kind = match (&held, &holds) {
+        (FileAt::Absent, FileAt::Absent) => return None,
+        _ if held == holds && from.is_none() && held != FileAt::Unknown => return None,
+        _ if from.is_some() => ChangeKind::Rename,
+        (FileAt::Absent, _) => ChangeKind::Create,
+        (_, FileAt::Absent) => ChangeKind::Delete,
+        (FileAt::Text(_) | FileAt::Unknown, FileAt::Text(_) | FileAt::Unknown) => ChangeKind::Edit,
+    };
+    let mut edit = ForeignEdit { kind, place: place.clone(), from: from.cloned(), ..ForeignEdit::default() };
+    let text = |file: FileAt| match file {
+        FileAt::Text(text) => Some(text),
+        FileAt::Absent => Some(String::new()),
+        FileAt::Unknown => None,
+    };
+    if let (Some(before), Some(after)) = (text(held), text(holds)) {
+        let (added, removed) = replaced(&before, &after);
+        (edit.added, edit.removed) = (Some(added), Some(removed));
+        edit.changes = change(&before, &after).into_iter().collect();
+    }
+    Some(edit)
+}
+
+/// The one stretch of lines in which two texts differ.
+fn change(before: &str, after: &str) -> Option<TextChange> {
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
+    let alike = |(one, other): &(&&str, &&str)| one == other;
+    let head = before.iter().zip(&after).take_while(alike).count();
+    let tail = before[head..].iter().rev().zip(after[head..].iter().rev()).take_while(alike).count();
+    let line = |count: usize| Position { line: count as u64 + 1, column: 1 };
+    let range = Range { start: line(head), end: line(before.len() - tail) };
+    let text = after[head..after.len() - tail].concat();
+    (range.start != range.end || !text.is_empty()).then_some(TextChange { range, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stretch_that_differs_is_told_in_lines() {
+        let told = |before: &str, after: &str| {
+            change(before, after).map(|it| (it.range.start.line, it.range.end.line, it.text))
+        };
+        assert_eq!(told("a\nb\nc\n", "a\nx\ny\nc\n"), Some((2, 3, "x\ny\n".into())));
+        assert_eq!(told("a\nb\n", "a\n"), Some((2, 3, String::new())));
+        assert_eq!(told("", "new"), Some((1, 1, "new".into())));
+        assert_eq!(told("same", "same"), None);
+    }
+}

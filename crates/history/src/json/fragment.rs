@@ -1,0 +1,196 @@
+//! JSON that breaks off: the value that it begins, as far as it goes.
+
+use serde_json::Value;
+
+use super::lenient;
+
+/// The deepest nesting of containers, as for whole JSON.
+const MAX_DEPTH: usize = 120;
+
+/// The value that a text begins. What is open at the end, or at the first place that is no JSON, is closed there: of a text
+/// its beginning stays, a number or a word that is not whole is left out. `None` where nothing is left.
+pub(crate) fn value_of(bytes: &[u8]) -> Option<Value> {
+    let mut walk = Walk { bytes, at: 0, open: Vec::new(), good: 0, is_in_text: false };
+    walk.run();
+    if walk.good == 0 {
+        return None;
+    }
+    let mut text = bytes[..walk.good].to_vec();
+    if walk.is_in_text {
+        text.push(b'"');
+    }
+    text.extend(walk.open.iter().rev().map(|open| if *open == b'{' { b'}' } else { b']' }));
+    lenient::read(&text).ok().map(|read| read.value)
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The brackets that are open.
+    open: Vec<u8>,
+    /// Up to where the text can be closed.
+    good: usize,
+    /// The text can be closed inside of a string there.
+    is_in_text: bool,
+}
+
+/// The tokens that may come next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Value,
+    /// A value or the end of a list.
+    ValueOrEnd,
+    Key,
+    /// A key or the end of an object.
+    KeyOrEnd,
+    CommaOrEnd,
+}
+
+impl Walk<'_> {
+    /// Walks as far as the text is JSON.
+    fn run(&mut self) -> Option<()> {
+        let mut expected = Expected::Value;
+        loop {
+            let byte = self.next_byte()?;
+            expected = match (expected, byte) {
+                (Expected::Value | Expected::ValueOrEnd, b'"') => {
+                    self.text(true)?;
+                    self.closed()?
+                }
+                (Expected::Value | Expected::ValueOrEnd, b'{' | b'[') => {
+                    if self.open.len() >= MAX_DEPTH {
+                        return None;
+                    }
+                    self.open.push(byte);
+                    self.at += 1;
+                    self.good = self.at;
+                    if byte == b'{' { Expected::KeyOrEnd } else { Expected::ValueOrEnd }
+                }
+                (Expected::Key | Expected::KeyOrEnd, b'"') => {
+                    self.text(false)?;
+                    if self.next_byte()? != b':' {
+                        return None;
+                    }
+                    self.at += 1;
+                    Expected::Value
+                }
+                (Expected::CommaOrEnd, b',') => {
+                    self.at += 1;
+                    if self.open.last() == Some(&b'{') { Expected::Key } else { Expected::Value }
+                }
+                (Expected::CommaOrEnd | Expected::KeyOrEnd, b'}') if self.open.last() == Some(&b'{') => self.end()?,
+                (Expected::CommaOrEnd | Expected::ValueOrEnd, b']') if self.open.last() == Some(&b'[') => self.end()?,
+                (Expected::Value | Expected::ValueOrEnd, _) => {
+                    self.word()?;
+                    self.closed()?
+                }
+                _ => return None,
+            };
+        }
+    }
+
+    fn next_byte(&mut self) -> Option<u8> {
+        while self.bytes.get(self.at)?.is_ascii_whitespace() {
+            self.at += 1;
+        }
+        self.bytes.get(self.at).copied()
+    }
+
+    /// A bracket closes.
+    fn end(&mut self) -> Option<Expected> {
+        self.open.pop();
+        self.at += 1;
+        self.closed()
+    }
+
+    /// A value is whole: what comes next, if anything does.
+    fn closed(&mut self) -> Option<Expected> {
+        self.good = self.at;
+        (!self.open.is_empty()).then_some(Expected::CommaOrEnd)
+    }
+
+    /// A text up to its closing quote. One that breaks off ends the walk, and as a value it stays as far as it goes.
+    fn text(&mut self, is_value: bool) -> Option<()> {
+        let begin = self.at + 1;
+        let mut at = begin;
+        loop {
+            match self.bytes.get(at) {
+                Some(b'"') => {
+                    self.at = at + 1;
+                    return Some(());
+                }
+                Some(b'\\') => match self.escape(at) {
+                    Some(length) => at += length,
+                    None => break,
+                },
+                Some(byte) if *byte >= 0x20 => at += 1,
+                Some(_) | None => break,
+            }
+        }
+        if is_value {
+            // A character that is cut in two is left out.
+            let text = &self.bytes[begin..at];
+            let cut = std::str::from_utf8(text).err().filter(|error| error.error_len().is_none());
+            self.good = cut.map_or(at, |cut| begin + cut.valid_up_to());
+            self.is_in_text = true;
+        }
+        None
+    }
+
+    /// How long a whole escape at this place is.
+    fn escape(&self, at: usize) -> Option<usize> {
+        match self.bytes.get(at + 1)? {
+            b'u' => self.bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit).then_some(6),
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+            _ => None,
+        }
+    }
+
+    /// A number, or one of JSON's words.
+    fn word(&mut self) -> Option<()> {
+        let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n');
+        let length = self.bytes[self.at..].iter().position(is_end)?;
+        let word = &self.bytes[self.at..self.at + length];
+        serde_json::from_slice::<Value>(word).ok()?;
+        self.at += length;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_breaks_off_is_closed_where_it_breaks() {
+        for (text, expected) in [
+            (r#"{"a":{"b":"whole"},"c":[{"d":"cut of"#, json!({"a": {"b": "whole"}, "c": [{"d": "cut of"}]})),
+            (r#"{"a":1,"b":12"#, json!({"a": 1})),
+            (r#"{"a":1,"b":tru"#, json!({"a": 1})),
+            (r#"{"a":1,"be"#, json!({"a": 1})),
+            (r#"{"a":"x\u00"#, json!({"a": "x"})),
+            (r#"{"a":"x\"#, json!({"a": "x"})),
+            (r#"{"a":[1,2,"#, json!({"a": [1, 2]})),
+            (r#"{"a":[1} ,"b":2}"#, json!({"a": [1]})),
+            (r#"{"a":"b" "c":1}"#, json!({"a": "b"})),
+            (r#"{"a":[]},{"b":1}"#, json!({"a": []})),
+            ("{\"a\":\"x\ny\"}", json!({"a": "x"})),
+        ] {
+            assert_eq!(value_of(text.as_bytes()), Some(expected), "{text}");
+        }
+        assert_eq!(value_of("{\"a\":\"né".as_bytes().split_last().unwrap().1), Some(json!({"a": "n"})));
+        assert_eq!((value_of(b""), value_of(b"12"), value_of(b"x")), (None, None, None));
+        assert!(value_of("[".repeat(100_000).as_bytes()).is_some());
+    }
+
+    #[test]
+    fn every_beginning_of_a_value_gives_a_value() {
+        let text = r#"{"a":[{"b":"c\n\ud83d\ude00é"},null,-1.5e3,true],"d":{}}"#;
+        for end in 1..=text.len() {
+            assert!(value_of(&text.as_bytes()[..end]).is_some(), "{end}");
+        }
+        assert_eq!(value_of(text.as_bytes()), serde_json::from_str(text).ok());
+    }
+}

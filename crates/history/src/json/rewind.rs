@@ -1,0 +1,52 @@
+//! A source to which bytes can be given back.
+
+use std::io::{self, BufRead, Read};
+
+/// A source with the bytes before it that were given back.
+#[derive(Debug)]
+pub(super) struct Rewind<R> {
+    back: Vec<u8>,
+    at: usize,
+    source: R,
+}
+
+impl<R: BufRead> Rewind<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { back: Vec::new(), at: 0, source }
+    }
+
+    /// Gives bytes back: they are read next.
+    pub(super) fn put_back(&mut self, bytes: &[u8]) {
+        let mut back = Vec::with_capacity(bytes.len() + self.back.len() - self.at);
+        back.extend_from_slice(bytes);
+        back.extend_from_slice(&self.back[self.at..]);
+        (self.back, self.at) = (back, 0);
+    }
+}
+
+impl<R: BufRead> Read for Rewind<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Rewind<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.at < self.back.len() {
+            true => Ok(&self.back[self.at..]),
+            false => self.source.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if self.at < self.back.len() {
+            self.at += amount;
+        } else {
+            // What was read again is not kept.
+            (self.back, self.at) = (Vec::new(), 0);
+            self.source.consume(amount);
+        }
+    }
+}

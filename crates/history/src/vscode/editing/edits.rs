@@ -1,0 +1,53 @@
+//! What each request did to files: what they held before it, compared with what they held behind it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{EditingSession, History, Moment, snapshots};
+use crate::changes::MAX_CHANGES;
+use crate::file_edit::edit_between;
+use crate::normal::ForeignEdit;
+
+/// How much text is compared for one request.
+const MAX_COMPARED: usize = 64 * 1024 * 1024;
+
+impl EditingSession {
+    /// The files that a request created, changed, moved or deleted, in the order of their URIs: no more of them than a
+    /// session tells changes of.
+    pub fn edits(&self, request: &str) -> Vec<ForeignEdit> {
+        let before = Moment::At { request: request.to_owned(), stop: None };
+        let after = Moment::After { request: request.to_owned() };
+        let (touched, moved) = match &self.history {
+            History::Timeline(timeline) => timeline.touched(&before, &after),
+            History::Snapshots(_) => (self.differing(&before, &after), BTreeMap::new()),
+        };
+        let mut edits = Vec::new();
+        let mut compared = 0;
+        for uri in touched.iter().filter(|uri| !moved.values().any(|old| old == *uri)).take(MAX_CHANGES) {
+            let Some(place) = self.places.get(uri) else { continue };
+            let old = moved.get(uri);
+            let from = old.and_then(|old| self.places.get(old));
+            let (held, holds) = (self.text_at(old.unwrap_or(uri), &before), self.text_at(uri, &after));
+            compared += [&held, &holds].iter().map(|file| file.length()).sum::<usize>();
+            // Of files beyond it is told that they were edited, and not how.
+            let (held, holds) = if compared > MAX_COMPARED { (held.unread(), holds.unread()) } else { (held, holds) };
+            edits.extend(edit_between(place, from, held, holds));
+        }
+        edits
+    }
+
+    /// The files whose snapshots differ between two moments.
+    fn differing(&self, before: &Moment, after: &Moment) -> BTreeSet<String> {
+        let History::Snapshots(snapshots) = &self.history else { return BTreeSet::new() };
+        let hash = |uri: &String, moment: &Moment| match snapshots.hash_at(uri, moment) {
+            snapshots::Found::Hash(hash) => Some(Some(hash.to_owned())),
+            snapshots::Found::Deleted => Some(None),
+            snapshots::Found::NotYet => Some(self.initial.get(uri).cloned()),
+            snapshots::Found::NoSuchMoment => None,
+        };
+        let differs = |uri: &&String| match (hash(uri, before), hash(uri, after)) {
+            (Some(before), Some(after)) => before != after,
+            _ => false,
+        };
+        self.places.keys().filter(differs).cloned().collect()
+    }
+}
