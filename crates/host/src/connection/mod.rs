@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
 pub use frame_log::FrameLog;
-pub(crate) use queue::{Answer, Close, Encode, Events, Notice, Outgoing, Queue};
+pub(crate) use queue::{Answer, Close, DueAnswer, Encode, Events, Notice, Outgoing, Queue};
 
 use crate::dialect::Peer;
 use crate::env::Stream;
