@@ -32,8 +32,8 @@ Examples:
 
 Everything goes: what was said, on all branches and in all chats, plan, files, checkpoints, research and the todo list. The other
 host compares what arrived before it is a session there, and only then the old one is archived, with a pointer to the new one. Run
-it again where it was cut off: it finishes, or says what is there. `local` is the host of this data folder. What lies in the folder
-that the agent works in does not go: --cwd names one over there. To have a session lie in another store of the same host, use
+it again where it was cut off: it finishes, or says what is there. `local` is the host of this data folder. What you allowed the
+session here does not go, and neither does its working directory: --cwd names one over there, else you are asked. To have a session lie in another store of the same host, use
 `grove migrate`.
 
 Exit codes: 8 there is no such session or host; see `grove --help` for the others.";
@@ -48,7 +48,7 @@ pub(crate) struct MoveArgs {
     /// The agent that goes on with it there [default: the one of the same name]
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// The folder that the agent works in there [default: the same]
+    /// The folder that the agent works in there [default: asked for]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// Print one JSON object: {"session":…,"host":…,"from":…,"files":…,"bytes":…}
