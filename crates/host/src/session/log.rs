@@ -39,6 +39,8 @@ struct Written {
     turns: HashSet<TurnId>,
     /// Each with when it began: on another branch a turn may have the same id.
     begun: HashSet<(TurnId, Timestamp)>,
+    /// Whether these are all turns of the log, and not its newest alone.
+    is_complete: bool,
 }
 
 impl Written {
@@ -129,7 +131,8 @@ impl ChatLog {
         index: Index,
         turns: &[Arc<Turn>],
     ) -> Self {
-        let written = Written { index: Arc::new(index), turns: HashSet::new(), begun: HashSet::new() };
+        let written =
+            Written { index: Arc::new(index), turns: HashSet::new(), begun: HashSet::new(), is_complete: false };
         let mut log = Self { written: Some(written), ..Self::new(fs, session, chat) };
         log.note(turns);
         log
@@ -153,6 +156,19 @@ impl ChatLog {
             written.turns.extend(turns.iter().map(|turn| turn.id.clone()));
             written.begun.extend(turns.iter().map(|turn| (turn.id.clone(), turn.started_at)));
         }
+    }
+
+    /// Whether the log has a turn of this id, on whatever branch. A log that is not there has none.
+    pub(super) async fn has_turn(&mut self, turn: &TurnId) -> Result<bool, ChatLogError> {
+        if !self.written.as_ref().is_some_and(|written| written.is_complete) {
+            let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+            if !self.fs.exists(&self.path).await? {
+                return Ok(false);
+            }
+            self.written = Some(self.read_written().await?);
+        }
+        let has = |written: &Written| written.turns.contains(turn) || written.foreign(turn).is_some();
+        Ok(self.written.as_ref().is_some_and(has))
     }
 
     /// Writes what the log does not have yet: the chat's name, and turns that are over.
@@ -318,7 +334,7 @@ impl ChatLog {
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
         let begun: HashSet<_> = lines.iter().filter_map(|line| ended_turn(line)).collect();
         let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
-        Ok(Written { index: Arc::new(index), turns, begun })
+        Ok(Written { index: Arc::new(index), turns, begun, is_complete: true })
     }
 
     /// The log as it is on the disk, with everything that is over; `None` where there is none yet.

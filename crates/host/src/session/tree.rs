@@ -23,7 +23,7 @@ use grove_tree::{
 use serde_json::value::RawValue;
 
 use super::log::{ChatLogError, Seen};
-use super::{Backend, SessionTask};
+use super::{Backend, Refusal, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::Stopped;
 use crate::store::copies::Hold;
@@ -175,8 +175,10 @@ pub(crate) enum TreeError {
     Fs(#[from] FsError),
     #[error(transparent)]
     Append(#[from] AppendError),
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the chat has no turn {0}")]
+    UnknownTurn(TurnId),
     #[error("a summary is being made in this chat: wait for it, or abort it")]
     Busy,
     #[error("a turn is running in this chat: wait for its end, or cancel it")]

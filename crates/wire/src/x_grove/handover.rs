@@ -35,7 +35,7 @@ pub struct FilesResult {
     pub files: Vec<File>,
     /// One word for all of them, but what a host writes for itself: where it is the same, nothing has changed.
     pub stamp: String,
-    /// One word for all that is handed over, `session.json` among it. Hosts before version 0.2 give none.
+    /// One word for all that is handed over, `session.json` among it. Hosts of earlier versions give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
     /// The folder that its agent works in here. It does not go along: whoever moves the session is asked for one there.
