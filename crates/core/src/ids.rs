@@ -103,6 +103,18 @@ impl SessionUri {
         self.as_str().split_once(":/").map(|(scheme, _)| scheme)
     }
 
+    /// Whether the scheme belongs to something else than a session, so that a session of this name would hide it or could
+    /// not be told from it: a protocol's own channels, contents, files and pages.
+    pub fn is_reserved(&self) -> bool {
+        let scheme = self.scheme().unwrap_or_default().to_ascii_lowercase();
+        scheme.starts_with("ahp-")
+            || scheme.starts_with("x-grove")
+            || matches!(
+                scheme.as_str(),
+                "agenthost" | "grove-content" | "file" | "http" | "https" | "ws" | "wss" | "data"
+            )
+    }
+
     /// The session's id, where the URI has the form `<scheme>:/<id>` and the id is fit to name a folder:
     /// letters, digits, `.`, `_` and `-`, not beginning with a dot.
     pub fn id(&self) -> Option<SessionId> {
@@ -126,6 +138,16 @@ pub struct Timestamp(pub u64);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scheme_that_means_something_else_is_no_sessions() {
+        for reserved in ["agenthost:/root", "AgentHost:/root", "ahp-session:/s", "ahp-chat:/s", "file:/s", "https:/s"] {
+            assert!(SessionUri::from(reserved).is_reserved(), "{reserved}");
+        }
+        for free in ["copilot:/s", "scripted:/root", "files:/s", "ahp:/s"] {
+            assert!(!SessionUri::from(free).is_reserved(), "{free}");
+        }
+    }
 
     #[test]
     fn a_session_id_is_fit_to_name_a_folder() {

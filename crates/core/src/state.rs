@@ -124,6 +124,14 @@ pub struct Details {
     pub moved_from: Option<Whereabouts>,
 }
 
+impl Details {
+    /// The same without what a person allowed on one host alone: no policy and no remembered answer goes to another host,
+    /// or comes back from a storage that others may write.
+    pub fn without_permissions(self) -> Self {
+        Self { permissions: None, remembered: Vec::new(), ..self }
+    }
+}
+
 /// A session at another host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -209,6 +217,15 @@ impl SessionConfig {
         let schema = serde_json::json!({"type": "object", "properties": {}});
         Self { schema: schema.as_object().cloned().unwrap_or_default(), values }
     }
+
+    /// The same without the agent's mode: many agents have modes in which they ask for nothing.
+    pub fn without_mode(mut self) -> Self {
+        self.values.remove(Self::MODE);
+        self
+    }
+
+    /// The setting in which agents keep their mode.
+    pub const MODE: &str = "mode";
 
     /// Takes those of the values that can be set.
     pub fn choose(&mut self, values: Extra) {

@@ -164,14 +164,15 @@ impl Reach {
         let lists = hosts::lists(self.data_dir()).await?;
         let mut away = Vec::new();
         for HostList { host, sessions, state } in lists.into_iter().filter(|list| Some(list.host.as_str()) != not_at) {
+            let is_cached = matches!(state, ListState::Away { .. });
             if let ListState::Away { why, .. } = state {
                 away.push((host.clone(), why));
             }
-            rows.extend(sessions.iter().map(|session| Row::of(&host, session)));
+            rows.extend(sessions.iter().map(|session| Row { is_cached, ..Row::of(&host, session) }));
         }
         let fitting = match wanted {
             LAST => last(&rows).into_iter().collect(),
-            wanted => fitting(&rows, wanted),
+            wanted => without_outdated(fitting(&rows, wanted)),
         };
         let meant = self.without_moved(fitting).await?;
         match meant.as_slice() {
@@ -332,6 +333,8 @@ struct Row {
     is_waiting: bool,
     /// When it was used last, in milliseconds since 1970.
     modified: u64,
+    /// Whether its host is away, and this is what it had when it was last seen.
+    is_cached: bool,
 }
 
 impl Row {
@@ -339,7 +342,8 @@ impl Row {
         let is_archived = session.status & status::IS_ARCHIVED != 0;
         let modified = time::parse(&session.modified_at).map_or(0, |at| at.0);
         let is_waiting = session.status & status::INPUT_NEEDED == status::INPUT_NEEDED;
-        Self { host: host.to_owned(), uri: session.resource.clone(), is_archived, is_waiting, modified }
+        let uri = session.resource.clone();
+        Self { host: host.to_owned(), uri, is_archived, is_waiting, modified, is_cached: false }
     }
 }
 
@@ -357,6 +361,13 @@ fn fitting<'a>(rows: &'a [Row], wanted: &str) -> Vec<&'a Row> {
         true => rows.iter().filter(|row| id_of(&row.uri).starts_with(id)).collect(),
         false => whole,
     }
+}
+
+/// Leaves out what a host had that cannot be asked now, where a host that answers has the session: it was moved there and
+/// back, and the one that is away has not been seen since.
+fn without_outdated(rows: Vec<&Row>) -> Vec<&Row> {
+    let lives = |id: &str| rows.iter().any(|row| !row.is_cached && !row.is_archived && id_of(&row.uri) == id);
+    rows.iter().filter(|row| !(row.is_cached && lives(id_of(&row.uri)))).copied().collect()
 }
 
 /// Where a session went, if it is another host's now.
@@ -476,6 +487,26 @@ mod tests {
     }
 
     #[test]
+    fn what_an_unreachable_host_had_does_not_compete_with_a_session_that_is_there() {
+        let row = |host: &str, uri: &str, is_archived: bool, is_cached: bool| Row {
+            host: host.to_owned(),
+            uri: uri.to_owned(),
+            is_archived,
+            is_cached,
+        };
+        let left = |rows: &[Row]| {
+            let left = without_outdated(rows.iter().collect());
+            left.iter().map(|row| row.host.clone()).collect::<Vec<_>>()
+        };
+        let there_and_back = [row("local", "a:/s", false, false), row("lab", "a:/s", false, true)];
+        assert_eq!(left(&there_and_back), ["local"]);
+        let there = [row("local", "a:/s", true, false), row("lab", "a:/s", false, true)];
+        assert_eq!(left(&there), ["local", "lab"], "where it went cannot be asked, and is the one that goes on");
+        let others = [row("local", "a:/s1", false, false), row("lab", "a:/s2", false, true)];
+        assert_eq!(left(&others), ["local", "lab"]);
+    }
+
+    #[test]
     fn over_several_hosts_a_whole_id_comes_before_the_beginning_of_one() {
         let row = |host: &str, uri: &str| Row {
             host: host.to_owned(),
@@ -483,6 +514,7 @@ mod tests {
             is_archived: false,
             is_waiting: false,
             modified: 0,
+            is_cached: false,
         };
         let rows = [row("local", "a:/ab1"), row("lab", "a:/ab2"), row("box", "b:/ab"), row("lab", "b:/x")];
         let found = |wanted: &str| {

@@ -24,6 +24,7 @@ mod history;
 mod hooks;
 mod hosts;
 mod input;
+mod json_errors;
 mod listening;
 mod open_files;
 mod page;
@@ -46,11 +47,26 @@ use commands::bridge::End;
 use commands::marks::Mark;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(as_typed(std::env::args_os()));
+    let typed = as_typed(std::env::args_os());
+    let wants_json = json_errors::is_asked(&typed);
+    let cli = match Cli::try_parse_from(typed) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help is no error.
+            if wants_json && error.use_stderr() {
+                commands::say(json_errors::of_usage(&error)).ok();
+            }
+            error.exit();
+        }
+    };
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.is_said() {
+                if wants_json && !failure.is_reported() {
+                    // Nobody may be reading, and the words below are said all the same.
+                    commands::say(json_errors::of(&failure)).ok();
+                }
                 anstream::eprintln!("grove: {failure:#}");
             }
             failure.exit_code()

@@ -11,8 +11,8 @@ use crate::hooks::HookEvent;
 use crate::host::{CreateError, Host};
 use crate::sequencer::{Published, Stopped};
 use crate::session::{
-    Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, ToSession, TreeAnswer, TreeError,
-    TreeRequest, WorkspaceAnswer, WorkspaceRequest,
+    Cutting, HandoverAnswer, HandoverRequest, MigrateError, Migrated, NoAnswer, Refusal, ToSession, TreeAnswer,
+    TreeError, TreeRequest, WorkspaceAnswer, WorkspaceRequest,
 };
 use crate::store::{pastes, paths};
 
@@ -71,7 +71,7 @@ pub(crate) struct Migrating {
 /// A session that was asked to call one of its chats something else.
 pub(crate) struct Renaming {
     session: SessionUri,
-    told: oneshot::Receiver<Result<(), String>>,
+    told: oneshot::Receiver<Result<(), Refusal>>,
 }
 
 impl Renaming {

@@ -189,6 +189,17 @@ impl Host {
 
     /// Opens a session that a provider keeps. One that is open already is left as it is. A fork is written now.
     pub async fn resume_entrusted(&self, store: &StoreName, id: &SessionId) -> Result<SessionUri, ResumeError> {
+        self.resume_entrusted_in(store, id, Vec::new()).await
+    }
+
+    /// The same in folders that the client names now. Without any, those folders of the session's file are used that the
+    /// client has declared as its own: a file that others may write opens no other folder of this machine.
+    pub(crate) async fn resume_entrusted_in(
+        &self,
+        store: &StoreName,
+        id: &SessionId,
+        folders: Vec<String>,
+    ) -> Result<SessionUri, ResumeError> {
         if let Some((uri, lies_in)) = self.whereabouts(id).await? {
             return if lies_in == *store { Ok(uri) } else { Err(ResumeError::Elsewhere(id.clone())) };
         }
@@ -199,7 +210,15 @@ impl Host {
         if let Some(fork) = self.stores().register().unwritten_fork(store, id) {
             self.write_fork(&fs, store, id, fork).await?;
         }
-        let session = self.read_entrusted(&fs, store, id).await?;
+        let mut session = self.read_entrusted(&fs, store, id).await?;
+        let declared = fs.initial_cwd();
+        session.working_directories.retain(|folder| declared.as_deref().is_some_and(|home| is_inside(folder, home)));
+        if !folders.is_empty() {
+            session.working_directories = folders;
+        }
+        if session.working_directories.is_empty() {
+            session.working_directories.extend(declared);
+        }
         let (uri, at) = (session.uri.clone(), self.0.env.clock.now());
         let (times, turns) =
             ((session.created_at, session.modified_at), session.main_chat().map_or(0, |c| c.turns.len()));
@@ -332,7 +351,8 @@ impl Host {
         };
         let log = paths::log(id, &main);
         let file = match session_file::read(fs.as_ref(), id).await {
-            Ok(file) => file.in_store(store.clone()),
+            // The client keeps the file; what is allowed on this machine is not for it to say.
+            Ok(file) => file.in_store(store.clone()).without_permissions(),
             Err(LoadError::Fs(FsError::NotFound { .. })) if asked(fs.as_ref(), &log).await.map_err(no_answer)? => {
                 return self.rebuilt(fs, store, id).await;
             }
@@ -409,7 +429,7 @@ impl Host {
     ) -> Result<(), ResumeError> {
         let from = |reason: String| ResumeError::Source { id: id.clone(), source_id: fork.source.clone(), reason };
         let source = session_file::read(fs.as_ref(), &fork.source).await.map_err(|error| from(error.to_string()))?;
-        let source = source.in_store(store.clone()).without_turns();
+        let source = source.in_store(store.clone()).without_permissions().without_turns();
         let no_answer = |error: FsError| ResumeError::NoAnswer { id: id.clone(), reason: reason_of(&error) };
         // A provider that has no handler for the fork says so before anything is copied.
         asked(fs.as_ref(), &paths::session_file(id)).await.map_err(no_answer)?;
@@ -466,6 +486,18 @@ impl Host {
         }
         Ok(())
     }
+}
+
+/// Whether a folder is another one or lies below it. Both may be URIs or paths, of whatever system.
+fn is_inside(folder: &str, home: &str) -> bool {
+    let path = |text: &str| {
+        let path = grove_work::local_path(text).map_or_else(|_| text.to_owned(), |path| path.display().to_string());
+        path.replace('\\', "/")
+    };
+    let (folder, home) = (path(folder), path(home));
+    let has_dots = folder.split('/').any(|part| part == "..");
+    let rest = folder.strip_prefix(home.trim_end_matches('/'));
+    !has_dots && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a file is there. A provider that has no handler answers that nothing is where it is only asked whether

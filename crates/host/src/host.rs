@@ -28,7 +28,7 @@ use crate::sequencer::{
     ConnectionId, NotWritten, Publication, Published, Sequencer, SequencerHandle, Stopped, StorageHealth, ToSequencer,
     Trace, Unwritten,
 };
-use crate::session::{self, Beginning, Cutting, SessionHandle, Surroundings, ToSession, Workplaces, spills};
+use crate::session::{self, Beginning, Cutting, Refusal, SessionHandle, Surroundings, ToSession, Workplaces, spills};
 use crate::sessions::SessionsLayer;
 use crate::store::copies::Copies;
 use crate::store::stores::{StoreError, Stores};
@@ -147,10 +147,18 @@ pub(crate) const MAX_DIRECTORIES: usize = 64;
 pub enum CreateError {
     #[error("{0} is no session URI: it must be <scheme>:/<id>, the id of letters, digits, `.`, `_` and `-`")]
     BadUri(SessionUri),
-    #[error("there is no agent for provider {0}{}", install_hint(.0))]
+    #[error("{0} cannot name a session: its scheme has another meaning; choose <agent>:/<id>")]
+    ReservedUri(SessionUri),
+    #[error("there is no agent for provider {0}{hint}", hint = install_hint(.0))]
     UnknownProvider(ProviderId),
     #[error("there is a session {0} already")]
     Exists(SessionUri),
+    #[error(
+        "the id {id} belongs to the session {by}: an id is given once on a host, whatever agent works in it; choose another id"
+    )]
+    IdTaken { id: SessionId, by: SessionUri },
+    #[error("a session with the id {0} is being imported: wait for it, or choose another id")]
+    BeingImported(SessionId),
     #[error("agent {provider} has no model {model}")]
     UnknownModel { provider: ProviderId, model: ModelId },
     #[error("a session may have {0} working directories: name fewer")]
@@ -405,6 +413,9 @@ impl Host {
         wanted.working_directories =
             wanted.working_directories.into_iter().map(|folder| folders.expand(folder)).collect();
         let id = wanted.uri.id().ok_or_else(|| CreateError::BadUri(wanted.uri.clone()))?;
+        if wanted.uri.is_reserved() {
+            return Err(CreateError::ReservedUri(wanted.uri));
+        }
         let provider = match wanted.provider {
             Some(provider) => provider,
             None => ProviderId::from(wanted.uri.scheme().unwrap_or_default()),
@@ -479,9 +490,7 @@ impl Host {
             tip.apply(&event);
             events.push(event);
         }
-        if self.session(&wanted.uri).await?.is_some() || self.id_is_taken(&id).await? {
-            return Err(CreateError::Exists(wanted.uri));
-        }
+        self.must_be_free(&wanted.uri, &id).await?;
 
         // The place is taken before anything else happens, so that of two creations one fails; the event goes out
         // before the session's task starts, so that it is the session's first.
@@ -491,8 +500,11 @@ impl Host {
             if sessions.stopping {
                 return Err(Stopped.into());
             }
-            if sessions.open.contains_key(&id) || self.0.imports.has(&id) {
-                return Err(CreateError::Exists(wanted.uri));
+            if let Some(open) = sessions.open.get(&id) {
+                return Err(taken(&wanted.uri, id, open.uri.clone()));
+            }
+            if self.0.imports.has(&id) {
+                return Err(CreateError::BeingImported(id));
             }
             let beginning = Beginning::New { begun, heritage };
             let handle = session::start(tip, fs.clone(), agent, self.surroundings(&id, &mut sessions), beginning);
@@ -551,11 +563,30 @@ impl Host {
 
     /// Whether there is a session of this id, under whatever URI.
     pub(crate) async fn id_is_taken(&self, id: &SessionId) -> Result<bool, Stopped> {
+        Ok(self.uri_of(id).await?.is_some())
+    }
+
+    /// The URI of the session with this id.
+    async fn uri_of(&self, id: &SessionId) -> Result<Option<SessionUri>, Stopped> {
         let id = id.clone();
-        let taken = move |published: &Published, _| {
-            published.state.sessions.contains_key(&id) || published.cold.contains_key(&id)
+        let look = move |published: &Published, _| {
+            let cold = || published.cold.get(&id).map(|cold| &cold.session);
+            published.state.sessions.get(&id).or_else(cold).map(|session| session.uri.clone())
         };
-        self.0.sequencer.read(taken).await
+        self.0.sequencer.read(look).await
+    }
+
+    /// Refuses a new session whose id another one has. Folders, plain URIs and chats are named by the id alone.
+    pub(crate) async fn must_be_free(&self, uri: &SessionUri, id: &SessionId) -> Result<(), CreateError> {
+        let open = self.open_session(id).map(|open| open.uri);
+        let by = match open {
+            Some(by) => Some(by),
+            None => self.uri_of(id).await?,
+        };
+        match by {
+            Some(by) => Err(taken(uri, id.clone(), by)),
+            None => Ok(()),
+        }
     }
 
     /// Disposes a session: its turn is cancelled, its agent released, and it leaves state and lists. `false` where
@@ -698,10 +729,10 @@ impl Host {
         &self,
         session: &SessionHandle,
         command: Command,
-    ) -> Result<Result<(), String>, Stopped> {
+    ) -> Result<Result<(), Refusal>, Stopped> {
         let (done, told) = oneshot::channel();
         // A session that ends at this moment is gone already.
-        let gone = || Ok(Err("the session is gone".to_owned()));
+        let gone = || Ok(Err(Refusal::Gone));
         if session.inbox.send(ToSession::Do(command, done)).await.is_err() {
             return gone();
         }
@@ -933,6 +964,11 @@ impl Host {
     pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.0.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Why a new session cannot have the URI that it was to have.
+fn taken(uri: &SessionUri, id: SessionId, by: SessionUri) -> CreateError {
+    if by == *uri { CreateError::Exists(by) } else { CreateError::IdTaken { id, by } }
 }
 
 fn mime_type(published: &Published, session: &SessionId, content: &ContentId) -> Option<Option<String>> {

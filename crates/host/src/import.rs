@@ -45,6 +45,7 @@ pub(crate) struct NewImport {
     pub(crate) created_at: Option<Timestamp>,
     pub(crate) modified_at: Option<Timestamp>,
     pub(crate) from: Option<Whereabouts>,
+    pub(crate) seal: Option<String>,
 }
 
 /// A session that is being taken in.
@@ -56,6 +57,8 @@ pub(crate) struct Import {
     modified_at: Timestamp,
     /// Where it comes from, where it is another Grove's: then it comes with all that it has.
     from: Option<Whereabouts>,
+    /// What everything that arrives must hash to, where the sender says it.
+    seal: Option<String>,
     fs: Arc<dyn SessionFs>,
     staged: Confined,
     /// How long each file is so far.
@@ -161,18 +164,18 @@ impl Host {
         if uri.id().as_ref() != Some(&id) {
             return Err(CreateError::BadUri(uri).into());
         }
+        if uri.is_reserved() {
+            return Err(CreateError::ReservedUri(uri).into());
+        }
         if let Some(folder) = &wanted.working_directory {
             local_path(folder).map_err(|error: FileError| CreateError::from(error))?;
         }
         let stores = &self.0.env.stores;
         let store = wanted.store.unwrap_or_else(|| stores.default_name());
         let fs = stores.reach(&store).await.map_err(|error: StoreError| CreateError::from(error))?;
-        let exists = || CreateError::Exists(uri.clone());
-        let place = self.0.imports.take(&id).ok_or_else(exists)?;
+        let place = self.0.imports.take(&id).ok_or_else(|| CreateError::BeingImported(id.clone()))?;
         // The place is taken first, so that nobody comes in between.
-        if self.open_session(&id).is_some() || self.id_is_taken(&id).await? {
-            return Err(exists().into());
-        }
+        self.must_be_free(&uri, &id).await?;
         let staging = paths::staged(&id);
         // What a removal that failed has left.
         moving::remove_put_away(fs.as_ref(), &staging).await?;
@@ -194,6 +197,7 @@ impl Host {
             created_at,
             modified_at: wanted.modified_at.unwrap_or(created_at),
             from: wanted.from,
+            seal: wanted.seal,
             staged: Confined::new(fs.as_ref(), &staging)?,
             fs,
             files: HashMap::new(),
@@ -287,7 +291,9 @@ impl Import {
     /// Looks whether what has arrived is all that was sent.
     async fn compare(&self, staging: &str, stamp: &str) -> Result<(), ImportError> {
         let staged = copy::Place { store: self.fs.as_ref(), folder: staging, database: None };
-        match copy::inventory(&staged).await?.stamp() == stamp {
+        let arrived = copy::inventory(&staged).await?;
+        let is_sealed = self.seal.as_ref().is_none_or(|seal| *seal == arrived.seal());
+        match arrived.stamp() == stamp && is_sealed {
             true => Ok(()),
             false => Err(ImportError::NotTheSame),
         }

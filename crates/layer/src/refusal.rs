@@ -50,6 +50,7 @@ pub(super) fn refused(error: ManagementError, provider: Option<&ProviderId>) -> 
             // Who was asked and said no has a reason that lies in what was asked.
             ProviderError::Unsupported { .. }
             | ProviderError::UnknownSessionType(_)
+            | ProviderError::UnknownBrowseAction { .. }
             | ProviderError::AlreadySent(_)
             | ProviderError::Refused(_) => Why::Unfit,
             _ => Why::Failed,

@@ -41,6 +41,13 @@ impl Uri {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
     }
 
+    /// The server that stands before the path; empty where there is none.
+    pub fn authority(&self) -> &str {
+        let rest = self.0.split_once(':').map_or("", |(_, rest)| rest);
+        let rest = rest.strip_prefix("//").unwrap_or_default();
+        rest.split(['/', '?', '#']).next().unwrap_or_default()
+    }
+
     /// What follows scheme and authority, without query and fragment.
     pub fn path(&self) -> &str {
         let rest = self.0.split_once(':').map_or(self.as_str(), |(_, rest)| rest);

@@ -188,8 +188,12 @@ impl Metadata {
 /// `file:` and an absolute path of either kind of system.
 pub(crate) fn file_uri(path: &str) -> Uri {
     let path = path.replace('\\', "/");
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    Uri::from(format!("file://{slash}{}", utf8_percent_encode(&path, PATH)))
+    // A share names its server, which stands where other paths have nothing.
+    let (slash, path) = match path.strip_prefix("//") {
+        Some(share) => ("", share.trim_start_matches('/')),
+        None => ("/", path.strip_prefix('/').unwrap_or(&path)),
+    };
+    Uri::from(format!("file://{slash}{}", utf8_percent_encode(path, PATH)))
 }
 
 fn two_parts(text: &str) -> Option<(&str, &str)> {

@@ -30,7 +30,9 @@
 
 pub mod ahp;
 pub mod copilot;
+pub mod file_uri;
 pub mod jsonrpc;
 pub mod registry;
+pub mod unnumbered;
 pub mod v1;
 pub mod x_grove;

@@ -35,7 +35,10 @@ pub fn local_path(uri: &str) -> Result<PathBuf, FileError> {
 /// The `file:` URI of an absolute path. A path that is text comes back from it through [`local_path`].
 pub fn file_uri(path: &Path) -> String {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-    format!("file://{}", percent_encode(path.as_os_str().as_encoded_bytes(), ENCODED))
+    let bytes = path.as_os_str().as_encoded_bytes();
+    // Two slashes in front are one to this system, and would name a server in a URI.
+    let slashes = bytes.iter().take_while(|byte| **byte == b'/').count();
+    format!("file://{}", percent_encode(&bytes[slashes.saturating_sub(1)..], ENCODED))
 }
 
 #[cfg(test)]
@@ -64,5 +67,12 @@ mod tests {
             assert_eq!(local_path(&uri).unwrap(), Path::new(path), "{uri}");
         }
         assert_eq!(file_uri(Path::new("/a b")), "file:///a%20b");
+    }
+
+    #[test]
+    fn two_slashes_in_front_of_a_path_name_no_server() {
+        assert_eq!(file_uri(Path::new("//server/share")), "file:///server/share");
+        assert_eq!(local_path(&file_uri(Path::new("///a"))).unwrap(), Path::new("/a"));
+        assert_eq!(local_path("file://server/share").ok(), None, "a share is on another machine");
     }
 }

@@ -84,8 +84,14 @@ export class SessionList {
   }
 
   async #page(into: Map<Uri, SessionSummary>, cursor: string | undefined): Promise<string | undefined> {
-    const result = await this.#client.request('listSessions', { channel: ROOT_RESOURCE_URI, limit: PAGE, cursor });
-    // What other tools left is listed behind Grove's own sessions; the page does not show it yet.
+    // The page does not show sessions of other tools yet, so the host leaves them out of its pages.
+    const result = await this.#client.request('listSessions', {
+      channel: ROOT_RESOURCE_URI,
+      limit: PAGE,
+      cursor,
+      _meta: { history: false },
+    });
+    // A host of an earlier version lists them all the same.
     const own = result.items.filter((summary) => summary._meta?.['history'] === undefined);
     for (const summary of own) into.set(summary.resource, summary);
     return result.nextCursor ?? undefined;

@@ -78,7 +78,9 @@ export function pathOf(uri: Uri): string {
   if (!uri.startsWith('file://')) return uri;
   const path = uri.slice('file://'.length);
   try {
-    return decodeURIComponent(path) || '/';
+    const decoded = decodeURIComponent(path) || '/';
+    // A server in front of the path: a share of another machine.
+    return decoded.startsWith('/') ? decoded : `\\\\${decoded.replaceAll('/', '\\')}`;
   } catch {
     return path;
   }
@@ -91,19 +93,22 @@ export function pathOf(uri: Uri): string {
 export function typedFolder(path: string): Uri | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return path;
   if (path === '~' || path.startsWith('~/')) return path;
-  return path.startsWith('/') ? `file://${path.split('/').map(encodeURIComponent).join('/')}` : undefined;
+  const encode = (text: string) => text.split('/').map(encodeURIComponent).join('/');
+  if (path.startsWith('\\\\')) return `file://${encode(path.slice(2).replaceAll('\\', '/'))}`;
+  return path.startsWith('/') ? `file:///${encode(path.replace(/^\/+/, ''))}` : undefined;
 }
 
 /** The last part of a file's path or of any other address. */
 export function fileName(uri: Uri): string {
-  return (
-    pathOf(uri)
-      .split('/')
-      .findLast((name) => name !== '') ?? uri
-  );
+  return parts(pathOf(uri)).at(-1) ?? uri;
 }
 
 /** A path's last folder, for narrow places. */
 export function folderName(uri: Uri): string {
-  return pathOf(uri).replace(/\/+$/, '').split('/').at(-1) || '/';
+  return parts(pathOf(uri)).at(-1) ?? '/';
+}
+
+/** The parts of a path; those of a share are told apart by backslashes. */
+function parts(path: string): string[] {
+  return path.split(path.startsWith('\\\\') ? '\\' : '/').filter((part) => part !== '');
 }

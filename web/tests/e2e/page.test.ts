@@ -248,6 +248,36 @@ describe('a session', () => {
     expectQuiet();
   });
 
+  it('is listed however many sessions other tools left', async () => {
+    const projects = join(data.path, '.claude', 'projects', '-w');
+    mkdirSync(projects, { recursive: true });
+    for (let number = 0; number < 120; number++) {
+      const line = {
+        type: 'user',
+        uuid: `u${number}`,
+        parentUuid: null,
+        sessionId: `h${number}`,
+        cwd: '/w',
+        version: '2.1.0',
+        isSidechain: false,
+        timestamp: '2099-01-02T03:04:05.000Z',
+        message: { role: 'user', content: 'hello' },
+      };
+      writeFileSync(join(projects, `h${number}.jsonl`), `${JSON.stringify(line)}\n`);
+    }
+    await host.stop();
+    host = await startHost(data.path);
+    const { page } = await open();
+    await newSession(page);
+    await prompt(page, script([{ say: 'Here.' }]));
+    await answers(page).getByText('Here.').waitFor();
+    await page.reload();
+    const list = page.getByRole('navigation', { name: 'Sessions' });
+    await list.getByRole('link').first().waitFor();
+    expect(await list.getByText('There are no sessions yet.').count()).toBe(0);
+    expectQuiet();
+  });
+
   it('is renamed, archived, and deleted only after a question', async () => {
     const { page } = await open();
     await newSession(page);

@@ -21,12 +21,16 @@ describe('folders', () => {
     ['relative/path', undefined],
     ['./here', undefined],
     ['~you/src', undefined],
+    ['//server/share', 'file:///server/share'],
+    ['\\\\server\\share\\a b', 'file://server/share/a%20b'],
   ])('%s is %s', (path, uri) => expect(typedFolder(path)).toBe(uri));
 
   it('are shown as people write them', () => {
     expect(pathOf('file:///with%20space')).toBe('/with space');
     expect(pathOf('file:///broken%')).toBe('/broken%');
     expect(pathOf('ssh://elsewhere/x')).toBe('ssh://elsewhere/x');
+    expect(pathOf('file://server/share/a%20b')).toBe('\\\\server\\share\\a b');
+    expect(folderName('file://server/share/a%20b')).toBe('a b');
     expect(folderName('file:///home/you/project/')).toBe('project');
   });
 });

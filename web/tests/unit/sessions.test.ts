@@ -76,6 +76,17 @@ describe('the list of sessions', () => {
     expect(titles(sessions)).toEqual(['b']);
   });
 
+  it('asks the host for pages without the sessions of other tools', async () => {
+    const asked: ListSessionsParams[] = [];
+    const sessions = list((params) => {
+      asked.push(params);
+      return paged(params);
+    });
+    await sessions.refresh();
+    await sessions.loadMore();
+    expect(asked.map((params) => params._meta)).toEqual([{ history: false }, { history: false }]);
+  });
+
   it('says why it cannot be fetched', async () => {
     const sessions = list(() => Promise.reject(new Error('not connected')));
     await sessions.refresh();

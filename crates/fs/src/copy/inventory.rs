@@ -33,7 +33,17 @@ impl Inventory {
     /// One word for all that was said and is kept: two sessions with the same are the same, byte for byte. What a host
     /// makes of it for itself, `session.json`, the manifest and the list of checkpoints, is left out.
     pub fn stamp(&self) -> String {
-        let mut files: Vec<&Held> = self.files.iter().filter(|file| is_content(&file.path)).collect();
+        self.hashed(is_content)
+    }
+
+    /// One word for all that goes to another host, `session.json` as it is handed over among it: what arrives under
+    /// another one is not what was sent. The manifest and the list of checkpoints are made again from the rest.
+    pub fn seal(&self) -> String {
+        self.hashed(|path| is_content(path) || path == SESSION_FILE)
+    }
+
+    fn hashed(&self, counts: impl Fn(&str) -> bool) -> String {
+        let mut files: Vec<&Held> = self.files.iter().filter(|file| counts(&file.path)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let mut hash = Sha256::new();
         for file in files {
@@ -44,6 +54,15 @@ impl Inventory {
             hash.update(b"\n");
         }
         hex(&hash.finalize())
+    }
+
+    /// The same with other bytes in the place of `session.json`, where there is one.
+    pub fn with_session_file(mut self, bytes: &[u8]) -> Self {
+        for file in self.files.iter_mut().filter(|file| file.path == SESSION_FILE) {
+            file.size = bytes.len() as u64;
+            file.sha256 = hex(&Sha256::digest(bytes));
+        }
+        self
     }
 }
 
@@ -106,5 +125,16 @@ mod tests {
         assert_eq!(one, order);
         assert_ne!(one, of(&[held("events.jsonl", "aa"), held("plan.md", "bc")]));
         assert_ne!(one, of(&[held("events.jsonl", "aa"), held("files/plan.md", "bb")]));
+    }
+
+    #[test]
+    fn a_seal_covers_the_session_file_and_not_what_is_made_again() {
+        let of = |files: &[Held]| Inventory { files: files.to_vec(), not_files: Vec::new() };
+        let one = of(&[held("events.jsonl", "aa"), held("session.json", "cc"), held("workspace.yaml", "dd")]);
+        assert_eq!(one.seal(), of(&[held("session.json", "cc"), held("events.jsonl", "aa")]).seal());
+        assert_ne!(one.seal(), of(&[held("events.jsonl", "aa"), held("session.json", "ce")]).seal());
+        let other = one.clone().with_session_file(b"{}");
+        assert_eq!(other.stamp(), one.stamp());
+        assert_ne!(other.seal(), one.seal());
     }
 }

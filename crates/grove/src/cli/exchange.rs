@@ -165,6 +165,9 @@ pub(crate) struct ImportArgs {
     /// The store that they are to lie in [default: that of new sessions]
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
+    /// The folder that their agent works in [default: of a file, asked for; of SOURCE:ID, the one that the tool noted]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
     /// Give them ids of their own, instead of those that they have
     #[arg(long)]
     pub(crate) new_id: bool,

@@ -19,8 +19,9 @@ too. One that does not answer in two seconds is named, and what it had when it
 last did is shown as cached. With --json each session has `host`.
 
 With --all, sessions that other tools left on this machine are listed behind
-Grove's own. With --json each has `source` and `sourceId`, the id that the
-tool itself uses.";
+Grove's own. With --json every row has `id`, `title`, `host`, `source`,
+`sourceId` (the id that the tool itself uses), `agent`, `status`, `createdAt`,
+`modifiedAt` and `cwd`.";
 
 pub(super) const DOCTOR_HELP: &str = "\
 Examples:

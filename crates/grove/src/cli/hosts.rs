@@ -36,9 +36,10 @@ Everything goes: what was said, on all branches and in all chats, plan, files,
 checkpoints, research and the todo list. The other host compares what arrived
 before it is a session there, and only then the old one is archived, with a
 pointer to the new one. Run it again if it was cut off: it finishes, or says
-what is there. `local` is the host of this data folder. The files in the
-agent's working directory stay: --cwd names a directory over there. To move a
-session to another store of the same host, use `grove migrate`.
+what is there. `local` is the host of this data folder. What you allowed the
+session here does not go, and neither does its working directory: --cwd names
+one over there, else you are asked. To move a session to another store of the
+same host, use `grove migrate`.
 
 Exit codes: 8 there is no such session or host; see `grove --help` for the
 others.";
@@ -53,7 +54,7 @@ pub(crate) struct MoveArgs {
     /// The agent that goes on with it there [default: the one of the same name]
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// The folder that the agent works in there [default: the same]
+    /// The folder that the agent works in there [default: asked for]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// Print one JSON object: {"session":…,"host":…,"from":…,"files":…,"bytes":…}

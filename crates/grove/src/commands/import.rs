@@ -13,12 +13,15 @@ use grove_wire::x_grove::import::{
 };
 use serde_json::json;
 
+use super::folder::{self, Asking};
 use super::meant::of_another_tool;
 use super::{Failure, errand, exit, say};
 use crate::cli::{Common, ImportArgs};
 use crate::connect::{Reach, id_of, new_id};
 use crate::exchange::brought::{Brought, WantedId, bring, bring_located};
 use crate::exchange::stores::with_source;
+use crate::hosts::LOCAL;
+use crate::json_errors;
 use crate::show::style::harmless;
 use crate::talk::tree::AnyClient;
 
@@ -45,7 +48,7 @@ pub(crate) fn run(common: &Common, args: &ImportArgs) -> Result<(), Failure> {
                     failed = true;
                     let shown = path.display();
                     match args.json {
-                        true => say(json!({"path": path, "error": failure.to_string()}))?,
+                        true => say(json!({"path": path, "error": json_errors::body(&failure)}))?,
                         false => anstream::eprintln!("grove: {shown}: {failure}"),
                     }
                 }
@@ -76,11 +79,26 @@ async fn take_in(client: &AnyClient, reach: &Reach, path: &Path, args: &ImportAr
     let id = if args.new_id { WantedId::New(new_id()?) } else { WantedId::Own };
     let is_name = |name: &str| with_source(name).is_some() || path.components().count() == 1;
     let name = path.to_str().filter(|name| !path.exists() && is_name(name));
-    let brought = match name.map(|name| of_another_tool(reach, name)).transpose()?.flatten() {
-        Some(located) => bring_located(located, &id)?,
-        None => bring(path, &id)?,
+    // The folder that a tool of this machine noted is one of this machine's; what a file says may come from anywhere.
+    let (brought, is_of_here) = match name.map(|name| of_another_tool(reach, name)).transpose()?.flatten() {
+        Some(located) => (bring_located(located, &id)?, reach.host_name() == LOCAL),
+        None => (bring(path, &id)?, false),
     };
-    let about = BeginParams { provider: args.agent.clone(), store: args.store.clone(), ..brought.about.clone() };
+    let was = brought.about.working_directory.clone();
+    let working_directory = match (is_of_here, &args.cwd) {
+        (true, None) => was,
+        (_, named) => {
+            let asking = if args.json { Asking::Never } else { Asking::Allowed };
+            let chosen = folder::choose(named.as_deref(), was.as_deref(), reach.host_name(), asking)?;
+            chosen.as_deref().map(grove_work::file_uri)
+        }
+    };
+    let about = BeginParams {
+        provider: args.agent.clone(),
+        store: args.store.clone(),
+        working_directory,
+        ..brought.about.clone()
+    };
     let BeginResult { import, .. } = client.ask(Method::Import(import::Method::Begin), &about).await?;
     let taken = put_all(client, import, brought).await;
     if taken.is_err() {

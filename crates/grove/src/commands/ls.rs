@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::anyhow;
 use grove_client::Client;
+use grove_core::Timestamp;
 use grove_host::{Clock, SystemClock};
 use grove_layer::{HostList, ListState};
 use grove_wire::ahp::{SessionSummary, status, time};
@@ -12,7 +13,6 @@ use grove_wire::x_grove::Method;
 use grove_wire::x_grove::history::{ListParams, Row as Other};
 use grove_wire::x_grove::removal::{self, DisposedResult, DisposedSession};
 use grove_work::{Repository, local_path};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Failure, errand, history, say};
@@ -36,7 +36,8 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         if args.disposed {
             let sessions = fetch_disposed(&AnyClient::connect(&reach, args.connect.protocol).await?).await?;
             if args.json {
-                return Ok(say(json!({ "sessions": sessions }))?);
+                let sessions = sessions.iter().map(|session| disposed_json(session, reach.host_name()));
+                return Ok(say(json!({ "sessions": sessions.collect::<Vec<_>>() }))?);
             }
             return show_disposed(&sessions);
         }
@@ -54,11 +55,11 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         for HostList { host, sessions, state } in &far {
             let is_cached = matches!(state, ListState::Away { .. });
             if let ListState::Away { why, seen_at } = state {
-                away.push(Away { host: host.clone(), error: cut(why, WHY), seen_at: seen_at.map(|at| at.0) });
+                away.push(Away { host: host.clone(), error: cut(why, WHY), seen_at: *seen_at });
             }
             let wanted = sessions.iter().filter(|session| is_listed(session, args, Reached::Far));
             for session in wanted {
-                listed.sessions.push(Row { is_cached, ..row(session, host, args)? });
+                listed.sessions.push(Row { is_cached, ..row(session, host)? });
             }
         }
         if !reach.is_narrowed() {
@@ -82,13 +83,13 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
             let sessions: Vec<Value> = listed.sessions.into_iter().map(Row::json).collect();
             let mut said = json!({ "sessions": sessions });
             if !away.is_empty() {
-                said["away"] = serde_json::to_value(&away)?;
+                said["away"] = away.iter().map(Away::json).collect();
             }
             return Ok(say(said)?);
         }
         show(&listed.sessions, &listed.searched, args, if far.is_empty() { Hosts::One } else { Hosts::Several })?;
         for Away { host, error, seen_at } in &away {
-            let seen = seen_at.map_or_else(String::new, |at| format!("; what it had {} ago is shown", age(at)));
+            let seen = seen_at.map_or_else(String::new, |at| format!("; what it had {} ago is shown", age(at.0)));
             anstream::eprintln!("{host} is away ({error}){seen}");
         }
         Ok(())
@@ -96,14 +97,21 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
 }
 
 /// A host that did not answer.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Away {
     host: String,
     error: String,
     /// When it did, where its sessions of then are listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seen_at: Option<u64>,
+    seen_at: Option<Timestamp>,
+}
+
+impl Away {
+    fn json(&self) -> Value {
+        let mut json = json!({"host": self.host, "error": self.error});
+        if let Some(seen_at) = self.seen_at {
+            json["seenAt"] = time::text(seen_at).into();
+        }
+        json
+    }
 }
 
 /// What the host has that is asked first.
@@ -132,7 +140,7 @@ async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
             let sessions = fetch(&client).await?;
             searched.extend(sessions.iter().map(|session| id_of(&session.resource).to_owned()));
             let wanted = sessions.iter().filter(|session| is_listed(session, args, reached));
-            (wanted.map(|session| row(session, host, args)).collect::<Result<_, _>>()?, AnyClient::Ahp(client))
+            (wanted.map(|session| row(session, host)).collect::<Result<_, _>>()?, AnyClient::Ahp(client))
         }
         Protocol::V1 if args.waiting => {
             return Err(anyhow!("version 1 does not say which sessions wait: leave out --protocol v1").into());
@@ -143,7 +151,7 @@ async fn own(reach: &Reach, args: &LsArgs) -> Result<Own, Failure> {
             searched.extend(sessions.iter().map(|session| id_of(&session.resource).to_owned()));
             let wanted =
                 sessions.iter().filter(|it| is_wanted(args, it.modified_at, it.working_directory.as_ref(), reached));
-            (wanted.map(|session| row_of_v1(session, host, args)).collect::<Result<_, _>>()?, AnyClient::V1(client))
+            (wanted.map(|session| row_of_v1(session, host)).collect::<Result<_, _>>()?, AnyClient::V1(client))
         }
     };
     let others = others(&client, args).await?;
@@ -259,17 +267,42 @@ struct Row {
     does: Does,
     title: String,
     agent: String,
+    /// The tool whose session it is, and what it is called there.
+    source: String,
+    source_id: String,
+    /// The folder that it works in, as a path or, where it is none, as a URI.
+    cwd: Option<String>,
+    created: u64,
     modified: u64,
     /// Whether its host is away, and this is what it was.
     is_cached: bool,
+    /// What its protocol says of it.
     json: Value,
 }
 
 impl Row {
+    /// The session for programs. What is written here every row has, of whatever host, protocol or tool; the rest of what is
+    /// known stands beside it.
     fn json(self) -> Value {
         let mut json = self.json;
         if let Some(members) = json.as_object_mut() {
-            members.insert("host".to_owned(), self.host.into());
+            // A word takes the place of AHP's bits, which say more than one.
+            if let Some(bits) = members.remove("status").filter(Value::is_number) {
+                members.insert("statusBits".to_owned(), bits);
+            }
+            let common = [
+                ("id", self.id.into()),
+                ("title", self.title.into()),
+                ("host", self.host.into()),
+                ("source", self.source.into()),
+                ("sourceId", self.source_id.into()),
+                ("agent", self.agent.into()),
+                ("status", self.does.word().into()),
+                ("createdAt", time::text(Timestamp(self.created)).into()),
+                ("modifiedAt", time::text(Timestamp(self.modified)).into()),
+                ("cwd", self.cwd.into()),
+            ];
+            members.extend(common.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
             if self.is_cached {
                 members.insert("cached".to_owned(), true.into());
             }
@@ -278,14 +311,26 @@ impl Row {
     }
 }
 
-/// One of the host's own for programs. With `--all` each says whose it is.
-fn own_json(session: &impl Serialize, resource: &str, args: &LsArgs) -> serde_json::Result<Value> {
-    let mut json = serde_json::to_value(session)?;
-    if let (true, Some(members)) = (args.all, json.as_object_mut()) {
-        members.insert("source".to_owned(), OWN.into());
-        members.insert("sourceId".to_owned(), id_of(resource).into());
-    }
-    Ok(json)
+/// A session that was disposed, in the same form.
+fn disposed_json(session: &DisposedSession, host: &str) -> Value {
+    let id = id_of(&session.session);
+    json!({
+        "id": id,
+        "title": session.title,
+        "host": host,
+        "source": OWN,
+        "sourceId": id,
+        "agent": session.session.split_once(":/").map(|(agent, _)| agent),
+        "status": "disposed",
+        "modifiedAt": time::text(Timestamp(session.modified_at)),
+        "session": session.session,
+        "store": session.store,
+    })
+}
+
+/// A folder as people write it.
+fn path_of(folder: &str) -> String {
+    grove_wire::file_uri::to_path(folder).unwrap_or_else(|| folder.to_owned())
 }
 
 /// What a session does, in a word.
@@ -323,20 +368,24 @@ fn does(bits: u32) -> Does {
     }
 }
 
-fn row(session: &SessionSummary, host: &str, args: &LsArgs) -> Result<Row, Failure> {
+fn row(session: &SessionSummary, host: &str) -> Result<Row, Failure> {
     Ok(Row {
         host: host.to_owned(),
         id: id_of(&session.resource).to_owned(),
         does: does(session.status),
         title: session.title.clone(),
         agent: session.provider.clone(),
+        source: OWN.to_owned(),
+        source_id: id_of(&session.resource).to_owned(),
+        cwd: session.working_directories.iter().flatten().next().map(|folder| path_of(folder)),
+        created: time::parse(&session.created_at).map_or(0, |at| at.0),
         modified: time::parse(&session.modified_at).map_or(0, |at| at.0),
         is_cached: false,
-        json: own_json(session, &session.resource, args)?,
+        json: serde_json::to_value(session)?,
     })
 }
 
-fn row_of_v1(session: &v1::SessionSummary, host: &str, args: &LsArgs) -> Result<Row, Failure> {
+fn row_of_v1(session: &v1::SessionSummary, host: &str) -> Result<Row, Failure> {
     Ok(Row {
         host: host.to_owned(),
         id: id_of(&session.resource).to_owned(),
@@ -347,9 +396,13 @@ fn row_of_v1(session: &v1::SessionSummary, host: &str, args: &LsArgs) -> Result<
         },
         title: session.title.clone(),
         agent: session.provider.clone(),
+        source: OWN.to_owned(),
+        source_id: id_of(&session.resource).to_owned(),
+        cwd: session.working_directory.as_deref().map(path_of),
+        created: session.created_at,
         modified: session.modified_at,
         is_cached: false,
-        json: own_json(session, &session.resource, args)?,
+        json: serde_json::to_value(session)?,
     })
 }
 
@@ -360,6 +413,10 @@ fn row_of_other(session: &Other, host: &str) -> Result<Row, Failure> {
         does: Does::Elsewhere,
         title: session.title.clone(),
         agent: session.about.source.clone(),
+        source: session.about.source.clone(),
+        source_id: session.about.source_id.clone(),
+        cwd: session.working_directory.as_deref().map(path_of),
+        created: session.created_at,
         modified: session.modified_at,
         is_cached: false,
         json: serde_json::to_value(session)?,

@@ -12,6 +12,7 @@ pub(crate) mod config;
 pub(crate) mod copilot;
 pub(crate) mod doctor;
 pub(crate) mod export;
+mod folder;
 pub(crate) mod history;
 pub(crate) mod hosts;
 pub(crate) mod import;
@@ -87,6 +88,22 @@ impl Failure {
             Failure::Other(error) if is_broken_pipe(error) => ExitCode::SUCCESS,
             Failure::Other(_) => ExitCode::from(exit::FAILED),
         }
+    }
+
+    /// The kind of failure in a word, for programs.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Failure::NoHost(_) => "noHost",
+            Failure::Damaged(_) => "damaged",
+            Failure::NotFound(_) => "notFound",
+            Failure::Other(error) if error.is::<InUse>() => "inUse",
+            Failure::Said(_) | Failure::Other(_) => "failed",
+        }
+    }
+
+    /// Whether what was printed on stdout tells of the failure already: a report of what is damaged.
+    pub(crate) fn is_reported(&self) -> bool {
+        matches!(self, Failure::Damaged(_) | Failure::Said(_))
     }
 
     /// Whether there is nothing left to say.

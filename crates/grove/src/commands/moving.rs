@@ -7,6 +7,8 @@
 //! Whatever is killed in between, the session is whole at the old host until 3. Before 2 nothing is at the new one; behind it
 //! there is a copy that says which stamp it was made of, by which another run knows what to do.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,6 +26,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::folder::{self, Asking};
 use super::{Failure, errand, say};
 use crate::cli::{Common, MoveArgs};
 use crate::connect::{Reach, find_session, id_of};
@@ -45,6 +48,15 @@ struct Side {
 struct At<'a> {
     side: &'a Side,
     uri: String,
+}
+
+/// How a session is copied to the new host.
+struct CopyPlan<'a> {
+    id: &'a str,
+    /// The agent that goes on with it; without one, that of the same name.
+    agent: Option<&'a str>,
+    /// The folder that it works in there.
+    cwd: Option<PathBuf>,
 }
 
 /// What is at the new host before anything was done.
@@ -119,11 +131,14 @@ async fn relocate(reach: &Reach, old: &At<'_>, to: &Side, args: &MoveArgs) -> Re
     let (new, has) = match (found, there) {
         (There::Copy, Some(there)) => (there, has),
         _ => {
-            let (uri, has) = copy_settled(old, to, has, &id, args).await?;
+            let asking = if args.json { Asking::Never } else { Asking::Allowed };
+            let cwd = folder::choose(args.cwd.as_deref(), has.working_directory.as_deref(), &to_name, asking)?;
+            let plan = CopyPlan { id: &id, agent: args.agent.as_deref(), cwd };
+            let (uri, has) = copy_settled(old, to, has, &plan).await?;
             (At { side: to, uri }, has)
         }
     };
-    let leave = LeaveParams { to: new.whereabouts(&has.stamp) };
+    let leave = LeaveParams { to: new.whereabouts(&has.stamp), seal: has.seal.clone() };
     let left: Result<LeaveResult, Failure> = old.ask(handover(handover::Method::Leave), &leave).await;
     if let Err(failure) = left {
         return Err(not_left(old, &new, &has, failure).await);
@@ -156,31 +171,30 @@ async fn copy_settled(
     old: &At<'_>,
     to: &Side,
     mut has: FilesResult,
-    id: &str,
-    args: &MoveArgs,
+    plan: &CopyPlan<'_>,
 ) -> Result<(String, FilesResult), Failure> {
     for _ in 1..TRIES {
-        let failure = match copy(old, to, &has, id, args).await {
+        let failure = match copy(old, to, &has, plan).await {
             Ok(uri) => return Ok((uri, has)),
             Err(failure) => failure,
         };
         match old.files().await {
-            Ok(now) if now.stamp != has.stamp => has = now,
+            Ok(now) if now.stamp != has.stamp || now.seal != has.seal => has = now,
             Ok(_) | Err(_) => return Err(failure),
         }
     }
-    Ok((copy(old, to, &has, id, args).await?, has))
+    Ok((copy(old, to, &has, plan).await?, has))
 }
 
 /// Gives everything to the new host. Until it is all there, there is no such session.
-async fn copy(old: &At<'_>, to: &Side, has: &FilesResult, id: &str, args: &MoveArgs) -> Result<String, Failure> {
+async fn copy(old: &At<'_>, to: &Side, has: &FilesResult, plan: &CopyPlan<'_>) -> Result<String, Failure> {
     let from = old.whereabouts(&has.stamp);
-    let cwd = args.cwd.as_deref().map(grove_work::file_uri);
     let about = BeginParams {
-        id: Some(id.to_owned()),
-        provider: Some(args.agent.clone().unwrap_or_else(|| has.provider.clone())),
-        working_directory: cwd,
+        id: Some(plan.id.to_owned()),
+        provider: Some(plan.agent.unwrap_or(&has.provider).to_owned()),
+        working_directory: plan.cwd.as_deref().map(grove_work::file_uri),
         from: Some(from),
+        seal: has.seal.clone(),
         ..BeginParams::default()
     };
     let begun: Result<BeginResult, Failure> = to.client.ask(Method::Import(import::Method::Begin), &about).await;
@@ -226,10 +240,12 @@ async fn put(old: &At<'_>, to: &Side, file: &File, import: u64) -> Result<(), Fa
 async fn not_left(old: &At<'_>, new: &At<'_>, has: &FilesResult, failure: Failure) -> Failure {
     let name = &new.side.name;
     match old.files().await {
-        Ok(now) if now.moved_to.is_none() && now.stamp != has.stamp => match new.erase().await {
-            Ok(()) => anyhow!("something was said in it meanwhile, so it stays where it is: move it again").into(),
-            Err(_) => unfinished(name, &failure),
-        },
+        Ok(now) if now.moved_to.is_none() && (now.stamp != has.stamp || now.seal != has.seal) => {
+            match new.erase().await {
+                Ok(()) => anyhow!("it has changed meanwhile, so it stays where it is: move it again").into(),
+                Err(_) => unfinished(name, &failure),
+            }
+        }
         Ok(_) | Err(_) => unfinished(name, &failure),
     }
 }

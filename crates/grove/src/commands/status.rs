@@ -1,8 +1,9 @@
 //! `grove status`
 
-use super::{Failure, errand, say, say_page};
+use super::{Failure, errand, exit, say, say_page};
 use crate::background::find_host;
 use crate::cli::{Common, OutputArgs, ServeArgs};
+use crate::json_errors;
 use crate::settings::Settings;
 
 pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
@@ -10,7 +11,16 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
     let data_dir = &settings.data_dir.value;
     let none =
         || Failure::NoHost(format!("no host is running for {}: start one with `grove start`", data_dir.display()));
-    let found = errand()?.block_on(find_host(data_dir))?.ok_or_else(none)?;
+    let Some(found) = errand()?.block_on(find_host(data_dir))? else {
+        let failure = none();
+        if !args.json {
+            return Err(failure);
+        }
+        let (folder, error) = (data_dir.display().to_string(), json_errors::body(&failure));
+        say(serde_json::json!({"running": false, "dataDir": folder, "error": error}))?;
+        anstream::eprintln!("grove: {failure}");
+        return Err(Failure::Said(exit::NO_HOST));
+    };
     let (endpoint, health) = (found.endpoint, found.health);
     if args.json {
         let status = serde_json::json!({

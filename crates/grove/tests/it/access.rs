@@ -158,7 +158,8 @@ fn a_token_file_without_a_token_is_an_error_that_names_it() {
     let place = Place::new();
     place.write("data/token", "short");
     let ran = Ran::from(place.serve_command(&[]).output().unwrap());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")));
     assert!(ran.stderr.contains("data/token"), "{}", ran.stderr);
 }
 
@@ -224,7 +225,8 @@ fn only_loopback_addresses_are_listened_on() {
         let place = Place::new();
         let mut command = place.grove(&["serve", "--json", "--listen", address]);
         let ran = Ran::from(command.arg("--data-dir").arg(place.data()).output().unwrap());
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{address}");
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")), "{address}");
         assert!(ran.stderr.contains("not a loopback address"), "{}", ran.stderr);
         assert!(!place.data().exists(), "nothing was begun");
     }

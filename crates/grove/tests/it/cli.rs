@@ -56,7 +56,17 @@ fn without_a_host_status_and_stop_exit_with_3() {
     let place = Place::new();
     for args in [&["status"][..], &["status", "--json"], &["stop"], &["stop", "--json"]] {
         let ran = place.run(args);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{args:?}");
+        assert_eq!(ran.code, Some(3), "{args:?}");
+        match args.contains(&"--json") {
+            true => {
+                let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+                assert_eq!(said["error"]["code"], "noHost", "{args:?}: {said}");
+                let next = said["error"]["next"].as_str().unwrap_or_default();
+                assert_eq!(next.contains("grove start"), args[0] == "status", "{said}");
+                assert_eq!(said.get("running"), (args[0] == "status").then_some(&json!(false)), "{said}");
+            }
+            false => assert_eq!(ran.stdout, "", "{args:?}"),
+        }
         assert!(ran.stderr.contains("no host is running"), "{}", ran.stderr);
         assert!(ran.stderr.contains(place.data().to_str().unwrap()), "{}", ran.stderr);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, Place, Ran};
+use crate::support::{Host, Place, Ran, file_uri};
 
 const ID: &str = "0b5d6a3e-5a4c-4c57-9d55-3c8d4d0f6a11";
 
@@ -252,4 +252,95 @@ fn other_tools_files_are_shown_wherever_they_lie() {
             "{name}"
         );
     }
+}
+
+/// The folders that a session works in, as its host has written them.
+fn folders(place: &Place, id: &str) -> Value {
+    let file = place.data().join(format!("session-state/{id}/session.json"));
+    let file: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    file["workingDirectories"].clone()
+}
+
+#[test]
+fn the_folder_that_a_file_names_is_used_only_where_a_person_says_so() {
+    let place = Place::new();
+    let host = place.serve(&[]);
+    let elsewhere = place.path("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let header = json!({"type": "session", "version": 3, "id": "from-a-file", "timestamp": "2026-01-01T00:00:00.000Z",
+        "cwd": elsewhere.to_str().unwrap()});
+    let said = json!({"type": "message", "id": "aaaa0001", "parentId": null, "timestamp": "2026-01-01T00:00:01.000Z",
+        "message": {"role": "user", "content": "hello"}});
+    let log = place.write("from-a-file.jsonl", format!("{header}\n{said}\n"));
+    let ran = place.run(&["import", log.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains(elsewhere.to_str().unwrap()) && ran.stderr.contains("--cwd"), "{ran:?}");
+    assert_eq!(folders(&place, "from-a-file"), json!([]));
+    let args = ["import", "--new-id", "--json", "--cwd", elsewhere.to_str().unwrap(), log.to_str().unwrap()];
+    let imported = json_of(&place.run(&args));
+    let id = imported["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    assert_eq!(folders(&place, &id), json!([file_uri(&elsewhere)]));
+    // A session of a tool of this machine works where the tool noted.
+    let noted = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": "noted", "version": "2.1.0",
+        "isSidechain": false, "cwd": elsewhere.to_str().unwrap(), "timestamp": "2026-01-02T03:04:05.000Z",
+        "message": {"role": "user", "content": "hello"}});
+    place.write("home/.claude/projects/-w/noted.jsonl", format!("{noted}\n"));
+    let imported = json_of(&place.run(&["import", "--json", "claude:noted"]));
+    let id = imported["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    assert_eq!(folders(&place, &id), json!([file_uri(&elsewhere)]));
+    let refused = place.run(&["import", "--json", "/no/such/file"]);
+    assert_eq!(refused.code, Some(1));
+    let line: Value = serde_json::from_str(refused.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["path"], &line["error"]["code"]), (&json!("/no/such/file"), &json!("failed")), "{line}");
+    host.stop();
+}
+
+#[test]
+fn every_row_of_a_list_for_programs_has_the_same_members_and_errors_are_json() {
+    let place = Place::new();
+    place.write(
+        "home/.claude/projects/-w/noted.jsonl",
+        format!(
+            "{}\n",
+            json!({"type": "user", "uuid": "u1",
+        "parentUuid": null, "sessionId": "noted", "version": "2.1.0", "isSidechain": false, "cwd": "/w",
+        "timestamp": "2026-01-02T03:04:05.000Z", "message": {"role": "user", "content": "hello"}})
+        ),
+    );
+    let host = place.serve(&[]);
+    let work = place.path("work");
+    std::fs::create_dir_all(&work).unwrap();
+    let ran = place.run(&["run", "--yes", "--cwd", work.to_str().unwrap(), "script:[{\"say\":\"hi\"}]"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for protocol in ["ahp", "v1"] {
+        let listed = json_of(&place.run(&["ls", "--all", "--json", "--protocol", protocol]));
+        let rows = listed["sessions"].as_array().unwrap();
+        assert_eq!(rows.len(), 2, "{listed}");
+        for row in rows {
+            for member in ["id", "title", "host", "source", "sourceId", "agent", "status", "cwd"] {
+                assert!(row[member].is_string(), "{protocol} {member}: {row}");
+            }
+            for date in ["createdAt", "modifiedAt"] {
+                assert!(row[date].as_str().is_some_and(|text| text.ends_with('Z')), "{protocol} {date}: {row}");
+            }
+        }
+        let of = |source: &str| rows.iter().find(|row| row["source"] == source).unwrap();
+        assert_eq!((&of("grove")["status"], &of("grove")["cwd"]), (&json!("idle"), &json!(work.to_str().unwrap())));
+        let claude = of("claude");
+        assert_eq!((&claude["status"], &claude["cwd"]), (&json!("history"), &json!("/w")), "{claude}");
+        assert_eq!((&claude["sourceId"], &claude["host"]), (&json!("noted"), &json!("local")));
+        assert_eq!(claude["modifiedAt"], "2026-01-02T03:04:05.000Z");
+    }
+    for (args, code, exit) in [
+        (&["show", "no-such", "--json"][..], "notFound", 8),
+        (&["ls", "--json", "--host", "no-such"], "notFound", 8),
+        (&["ls", "--json", "--no-such-flag"], "usage", 2),
+    ] {
+        let ran = place.run(args);
+        assert_eq!(ran.code, Some(exit), "{ran:?}");
+        let said: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+        assert_eq!(said["error"]["code"], code, "{args:?}: {said}");
+        assert!(said["error"]["message"].is_string() && !ran.stderr.is_empty(), "{ran:?}");
+    }
+    host.stop();
 }

@@ -44,7 +44,7 @@ fn names(place: &Place, args: &[&str]) -> Vec<String> {
 /// Waits until a session's row says that somebody is asked.
 fn until_asked(place: &Place, session: &str) {
     let deadline = Deadline::new("nobody is asked");
-    while rows(place, &[])[session]["status"].as_u64().unwrap() & 24 != 24 {
+    while rows(place, &[])[session]["status"] != "waiting" {
         deadline.check();
     }
 }
@@ -203,6 +203,64 @@ async fn a_session_moves_there_and_back_with_all_that_it_has() {
     told(place, &["send", "--wait", "--yes", "s", &script(&json!([{"say": "and here again"}]))]);
     let ran = place.run(&["move", "s", "nobody"]);
     assert_eq!(ran.code, Some(8));
+}
+
+#[tokio::test]
+async fn after_a_move_there_and_back_the_id_means_the_session_that_can_be_reached() {
+    let (near, lab) = (with_session(&[]).await, Host::start());
+    let place = &near.place;
+    know(place, "lab", &lab);
+    told(place, &["rename", "s", "there and back"]);
+    told(place, &["fork", "s"]);
+    told(place, &["move", "s", "lab"]);
+    // Somebody looks while it is there, so that the list of then is what is known when the host is away.
+    assert!(names(place, &[]).contains(&"lab/s".to_owned()));
+    told(place, &["move", "s", "local"]);
+    let id = rows(place, &[])["local/s"]["id"].as_str().unwrap().to_owned();
+    lab.kill();
+    for said in [id.as_str(), "s", "scripted:/s"] {
+        assert!(told(place, &["show", said]).contains("one"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_allowed_at_one_host_is_not_allowed_at_another_and_its_folder_is_asked_for_again() {
+    let (near, lab) = (Host::start(), Host::start());
+    let place = &near.place;
+    know(place, "lab", &lab);
+    let folder = place.path("work");
+    fs::create_dir_all(&folder).unwrap();
+    let steps = script(&json!([{"say": "one"}]));
+    let ran = place.run(&["run", "--json", "--yes", "--cwd", folder.to_str().unwrap(), &steps]);
+    let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+    let id = last["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    // As a person who said "always", and a client that allowed everything.
+    told(place, &["stop"]);
+    let place = near.place.clone();
+    let file = place.data().join(format!("session-state/{id}/session.json"));
+    let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    state["details"]["permissions"] = json!({"allowAll": true});
+    state["details"]["remembered"] = json!([{"kind": "shell", "about": "rm -rf /",
+        "option": {"id": "a", "label": "Always", "allows": true, "lasting": true}}]);
+    fs::write(&file, serde_json::to_vec(&state).unwrap()).unwrap();
+    let near = place.serve(&[]);
+    let place = &near.place;
+
+    let ran = place.run(&["move", &id, "lab"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(folder.to_str().unwrap()) && ran.stderr.contains("--cwd"), "{}", ran.stderr);
+    let arrived = fs::read_to_string(lab.place.data().join(format!("session-state/{id}/session.json"))).unwrap();
+    for left in ["allowAll", "rm -rf", folder.to_str().unwrap()] {
+        assert!(!arrived.contains(left), "{left}: {arrived}");
+    }
+    let here = fs::read_to_string(&file).unwrap();
+    assert!(here.contains("allowAll"), "the old one stays as it was: {here}");
+    // Back again, into a folder that is named.
+    let ran = place.run(&["move", &format!("lab/{id}"), "local", "--cwd", folder.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let back: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert!(back["workingDirectories"][0].as_str().unwrap().ends_with("/work"), "{back}");
+    assert!(back["details"].get("permissions").is_none() && back["details"].get("remembered").is_none(), "{back}");
 }
 
 #[tokio::test]

@@ -61,6 +61,7 @@ async fn every_frame_is_logged_and_no_secret_is() {
 fn a_log_that_cannot_be_written_is_an_error_that_names_it() {
     let place = Place::new();
     let ran = Ran::from(place.serve_command(&["--log-frames", "/none/such"]).output().unwrap());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")));
     assert!(ran.stderr.contains("/none/such"), "{}", ran.stderr);
 }

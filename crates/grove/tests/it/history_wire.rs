@@ -329,3 +329,43 @@ async fn a_window_of_turns_is_bounded_and_older_ones_come_page_by_page() {
     }
     assert_eq!(before, 20);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_without_histories_hold_the_hosts_own_sessions_however_many_histories_there_are() {
+    let place = Place::new();
+    for number in 0..600 {
+        // Far in the future, so that each of them comes before the host's own.
+        let mut said = user("u1", None, "hello");
+        said["timestamp"] = json!("2099-01-02T03:04:05.000Z");
+        said["sessionId"] = json!(format!("h{number}"));
+        place.write(&format!("home/.claude/projects/-w/h{number}.jsonl"), lines(&[said]));
+    }
+    let host = scanned(&place);
+    let mut client = host.ahp("a").await;
+    for id in ["one", "two", "three"] {
+        client.ready_session(&format!("scripted:/{id}")).await;
+    }
+    let page = |meta: Value, cursor: Value| {
+        let mut params = json!({"channel": ROOT, "limit": 2, "_meta": meta});
+        if !cursor.is_null() {
+            params["cursor"] = cursor;
+        }
+        params
+    };
+    let all = client.get(ahp::Method::ListSessions, page(json!({}), Value::Null)).await;
+    let is_history = |row: &Value| !row["_meta"]["history"].is_null();
+    assert!(all["items"].as_array().unwrap().iter().all(is_history), "as before, they come first: {all}");
+    let (mut own, mut cursor) = (Vec::new(), Value::Null);
+    loop {
+        let listed = client.get(ahp::Method::ListSessions, page(json!({"history": false}), cursor)).await;
+        let rows = listed["items"].as_array().unwrap();
+        assert!(!rows.iter().any(is_history), "{listed}");
+        own.extend(rows.iter().map(|row| row["resource"].as_str().unwrap().to_owned()));
+        cursor = listed["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    own.sort_unstable();
+    assert_eq!(own, ["scripted:/one", "scripted:/three", "scripted:/two"]);
+}

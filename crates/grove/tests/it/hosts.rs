@@ -127,7 +127,8 @@ fn other_machines_are_served_with_tls_or_where_somebody_wants_it_without() {
         (&["--copilot-listen", "0.0.0.0:0", "--insecure"], &["this machine only"]),
     ] {
         let ran = Ran::from(place.serve_command(args).output().unwrap());
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{args:?}");
+        let error: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((ran.code, error["error"]["code"].as_str()), (Some(1), Some("failed")), "{args:?}");
         for word in words {
             assert!(ran.stderr.contains(word), "no {word} in {}", ran.stderr);
         }

@@ -189,7 +189,8 @@ fn a_second_host_on_the_same_data_folder_exits_with_4() {
     let host = Host::start();
     for _ in 0..3 {
         let ran = Ran::from(host.place.serve_command(&[]).output().unwrap());
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""));
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(4), Some("inUse")));
         let expected = format!("is in use by another host (process {})", host.pid());
         assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
     }

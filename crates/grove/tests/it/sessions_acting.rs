@@ -267,6 +267,10 @@ async fn folders_of_two_hosts_are_offered_and_chosen_each_by_its_own_action() {
     }
     let nobody = json!({"providerId": "nobody", "action": "folders"});
     assert_eq!(page.refused("browse", nobody).await.code, -32002);
+    let unknown = json!({"providerId": actions[0]["providerId"], "action": "no-such-action"});
+    let refused = page.refused("browse", unknown).await;
+    assert_eq!(refused.code, -32602, "{refused:?}");
+    assert!(refused.message.contains("no-such-action"), "{refused:?}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Utf8Bytes};
 
 pub(crate) use budget::{Budget, Reserved};
 pub use frame_log::FrameLog;
-pub(crate) use queue::{Answer, AnswerPermit, Close, Encode, Events, Notice, Outgoing, Queue};
+pub(crate) use queue::{Answer, AnswerPermit, Close, DueAnswer, Encode, Events, Notice, Outgoing, Queue};
 pub(crate) use writing::{Texts, in_time};
 
 use crate::dialect::Peer;

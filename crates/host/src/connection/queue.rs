@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use grove_core::Timestamp;
+use grove_core::{SessionId, Timestamp};
 use grove_wire::v1::close_code;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
@@ -196,6 +196,22 @@ struct Waiting {
     idle: bool,
     /// All that waits may wait for a while, so that more of it can be told as one.
     patience: Option<Patience>,
+    /// The sessions of requests whose answers are still being made, one entry a request.
+    due: Vec<SessionId>,
+    /// Closes the connection once the answers that are due about this session are in the queue.
+    last: Option<(SessionId, Close)>,
+}
+
+/// A request about a session whose answer is still being made. Dropping it says that the answer is in the queue.
+pub(crate) struct DueAnswer {
+    queue: Arc<Queue>,
+    session: SessionId,
+}
+
+impl Drop for DueAnswer {
+    fn drop(&mut self) {
+        self.queue.answered(&self.session);
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -322,6 +338,42 @@ impl Queue {
         if first {
             let mut waiting = self.waiting();
             *waiting = Waiting { closed: true, ..Waiting::default() };
+        }
+    }
+
+    /// Notes a request about a session, whose answer goes out before [`Queue::close_behind_answers`] closes.
+    pub(crate) fn expect_answer(self: &Arc<Self>, session: SessionId) -> DueAnswer {
+        self.waiting().due.push(session.clone());
+        DueAnswer { queue: self.clone(), session }
+    }
+
+    /// Closes the connection behind what waits, and behind the answers to its own requests about this session: a client
+    /// whose request moved the leaf hears where it moved before it has to reconnect.
+    pub(crate) fn close_behind_answers(&self, session: &SessionId, reason: Close) {
+        let is_due = {
+            let mut waiting = self.waiting();
+            let is_due = waiting.due.contains(session);
+            if is_due {
+                waiting.last.get_or_insert_with(|| (session.clone(), reason));
+            }
+            is_due
+        };
+        if !is_due {
+            self.push(Outgoing::Last(reason));
+        }
+    }
+
+    fn answered(&self, session: &SessionId) {
+        let last = {
+            let mut waiting = self.waiting();
+            if let Some(at) = waiting.due.iter().position(|due| due == session) {
+                waiting.due.swap_remove(at);
+            }
+            let is_due = waiting.due.contains(session);
+            waiting.last.take_if(|(awaited, _)| !is_due && awaited == session)
+        };
+        if let Some((_, reason)) = last {
+            self.push(Outgoing::Last(reason));
         }
     }
 

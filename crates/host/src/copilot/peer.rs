@@ -371,7 +371,7 @@ impl Peer {
     /// Has a session do something.
     pub(super) async fn carry_out(&self, session: &Named, command: grove_core::Command) -> Result<(), Refused> {
         let task = self.task(session).await?;
-        self.host().carry_out(&task, command).await?.map_err(Refused::Failed)
+        self.host().carry_out(&task, command).await?.map_err(|refusal| Refused::Failed(refusal.to_string()))
     }
 
     // Nothing that can panic leaves it half-changed, so a poisoned lock still guards whole data.

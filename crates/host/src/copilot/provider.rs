@@ -164,12 +164,12 @@ impl Peer {
     }
 
     /// Reads a session from the client that keeps it, where one does.
-    pub(super) async fn fetch(&self, session: &SessionId) -> Result<(), Refused> {
+    pub(super) async fn fetch(&self, session: &SessionId, folders: Vec<String>) -> Result<(), Refused> {
         if !self.is_entrusted() {
             return Ok(());
         }
         for _ in 0..PATIENCE {
-            match self.host().resume_entrusted(self.endpoint().store(), session).await {
+            match self.host().resume_entrusted_in(self.endpoint().store(), session, folders.clone()).await {
                 // The program that had it may be going in this very moment.
                 Err(ResumeError::Elsewhere(_)) => self.host().0.env.clock.sleep(PAUSE).await,
                 resumed => return Ok(resumed.map(|_| ())?),

@@ -56,7 +56,9 @@ impl Peer {
         refuse_hooks(&params)?;
         let id = params.session_id.clone().unwrap_or_default();
         self.note_temp_files(&id);
-        self.fetch(&SessionId::from(id.as_str())).await?;
+        let folders = params.working_directory.iter().chain(params.additional_directories.iter().flatten());
+        let folders = folders.map(|folder| folder_uri(folder)).collect();
+        self.fetch(&SessionId::from(id.as_str()), folders).await?;
         if self.find(&id).await.is_err() {
             return Err(Refused::Failed(format!("Failed to load session events: Session not found: {id}")));
         }

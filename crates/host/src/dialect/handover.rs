@@ -27,7 +27,10 @@ pub(super) fn read(method: Method, params: Option<&RawValue>) -> Result<Handover
             let ReadParams { path, offset } = read_params(params)?;
             HandoverRequest::Read { path, offset, length: MOST_BYTES }
         }
-        Method::Leave => HandoverRequest::Leave(to_core(read_params::<LeaveParams>(params)?.to)),
+        Method::Leave => {
+            let LeaveParams { to, seal } = read_params(params)?;
+            HandoverRequest::Leave(to_core(to), seal)
+        }
     })
 }
 
@@ -57,13 +60,15 @@ impl Begun {
 }
 
 fn files(found: HandedOver) -> FilesResult {
-    let HandedOver { provider, inventory, moved_to, moved_from } = found;
-    let stamp = inventory.stamp();
+    let HandedOver { provider, inventory, moved_to, moved_from, working_directory } = found;
+    let (stamp, seal) = (inventory.stamp(), Some(inventory.seal()));
     let file = |held: grove_fs::copy::Held| File { path: held.path, size: held.size, sha256: held.sha256 };
     FilesResult {
         provider: provider.to_string(),
         files: inventory.files.into_iter().map(file).collect(),
         stamp,
+        seal,
+        working_directory,
         moved_to: moved_to.map(of_core),
         moved_from: moved_from.map(of_core),
     }

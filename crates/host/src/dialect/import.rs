@@ -61,7 +61,7 @@ impl Imports {
     async fn begin(&mut self, params: Option<&RawValue>) -> Result<BeginResult, ErrorObject> {
         let params: BeginParams = read_params(params)?;
         let BeginParams { id, provider, preferred_provider, store, title, .. } = params;
-        let BeginParams { working_directory, created_at, modified_at, from, .. } = params;
+        let BeginParams { working_directory, created_at, modified_at, from, seal, .. } = params;
         let most = self.host.0.config.limits.imports;
         if self.open.len() >= most {
             let why = format!("{most} imports are open on this connection: commit or abort one of them first");
@@ -77,6 +77,7 @@ impl Imports {
             created_at: created_at.map(Timestamp),
             modified_at: modified_at.map(Timestamp),
             from: from.map(super::handover::to_core),
+            seal,
         };
         let import = self.host.begin_import(wanted).await.map_err(|error| refusal(&error))?;
         let session = import.session().to_string();
@@ -138,9 +139,16 @@ fn unknown(import: u64) -> ErrorObject {
 
 fn refusal(error: &ImportError) -> ErrorObject {
     let code = match error {
-        ImportError::Create(CreateError::Exists(_)) => error_code::SESSION_ALREADY_EXISTS,
+        ImportError::Create(CreateError::Exists(_) | CreateError::IdTaken { .. } | CreateError::BeingImported(_)) => {
+            error_code::SESSION_ALREADY_EXISTS
+        }
         ImportError::Create(CreateError::UnknownProvider(_)) => error_code::PROVIDER_NOT_FOUND,
-        ImportError::Create(CreateError::BadUri(_) | CreateError::Store(_) | CreateError::WorkingDirectory(_))
+        ImportError::Create(
+            CreateError::BadUri(_)
+            | CreateError::ReservedUri(_)
+            | CreateError::Store(_)
+            | CreateError::WorkingDirectory(_),
+        )
         | ImportError::NotAFile { .. }
         | ImportError::Offset { .. }
         | ImportError::TooManyFiles { .. }

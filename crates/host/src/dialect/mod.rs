@@ -9,6 +9,7 @@ mod peer;
 mod removal;
 mod sessions;
 pub(crate) mod turns;
+mod unnumbered;
 pub(crate) mod v1;
 mod workspace;
 pub(crate) mod x_grove;

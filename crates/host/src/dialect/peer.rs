@@ -5,14 +5,16 @@ use std::sync::Arc;
 use grove_core::ClientId;
 use grove_wire::ahp::ROOT;
 use grove_wire::jsonrpc::{self, ErrorObject, Id, Invalid, Message};
+use grove_wire::unnumbered::UnnumberedAction;
 use grove_wire::x_grove;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::import::Imports;
 use super::sessions::Layer;
+use super::x_grove::MessageShape;
 use super::{Dialect, ahp, v1};
-use crate::connection::{Encode, Queue};
+use crate::connection::{DueAnswer, Encode, Outgoing, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Reply};
 
@@ -69,11 +71,12 @@ impl Peer {
                     Some(method) if self.has_begun() => {
                         return match self.begin_own(id.clone(), method, request.params).await {
                             // A summary may take long: what the client says meanwhile is not held up.
-                            Ok(begun) => {
+                            Ok((begun, due)) => {
                                 let host = self.host.clone();
                                 self.host.0.env.spawn.spawn(Box::pin(async move {
                                     let answer = begun.answer(&host).await;
                                     reply(Encode::Text(answer));
+                                    drop(due);
                                 }));
                             }
                             Err(error) => reply(Encode::later(move || jsonrpc::error(Some(&id), &error))),
@@ -95,8 +98,13 @@ impl Peer {
                     Speaking::Ahp(peer) => peer.notified(&method, params).await,
                 };
                 if let Err(error) = taken {
-                    // Nobody waits for an answer to a notification; the log is all there is.
                     tracing::debug!(%error, %method, "a client's notification was not understood");
+                    // Nobody waits for an answer to a notification, but for the echo of an action, by its number: a client
+                    // that gave none hears that it waits in vain.
+                    let is_action = method == grove_wire::ahp::notify::DISPATCH_ACTION;
+                    if is_action && self.has_begun() && params.is_some_and(UnnumberedAction::has_no_number) {
+                        self.queue.push(Outgoing::Frame(jsonrpc::error(None, &error).into()));
+                    }
                 }
             }
             Ok(Message::Response { id, outcome }) => match &self.speaking {
@@ -129,13 +137,16 @@ impl Peer {
         id: Id,
         method: x_grove::Method,
         params: Option<&RawValue>,
-    ) -> Result<super::x_grove::Begun, ErrorObject> {
+    ) -> Result<(super::x_grove::Begun, Option<DueAnswer>), ErrorObject> {
         let channel = super::x_grove::channel(params)?;
-        let place = match &self.speaking {
-            Speaking::V1(peer) => peer.place(&channel).await?,
-            Speaking::Ahp(peer) => peer.place(&channel).await?,
+        let (place, shape) = match &self.speaking {
+            Speaking::V1(peer) => (peer.place(&channel).await?, MessageShape::V1),
+            Speaking::Ahp(peer) => (peer.place(&channel).await?, MessageShape::Ahp),
         };
-        super::x_grove::begin(&self.host, id, method, params, place).await
+        // Noted before it begins: what it changes may close this connection, which has its answer first.
+        let due = place.0.id().map(|session| self.queue.expect_answer(session));
+        let begun = super::x_grove::begin(&self.host, id, method, params, place, shape).await?;
+        Ok((begun, due))
     }
 
     /// The connection is over.

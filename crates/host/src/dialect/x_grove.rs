@@ -2,13 +2,14 @@
 
 use std::str::FromStr;
 
-use grove_core::StoreName;
+use grove_core::{Rejection, StoreName};
 use grove_tree::navigate::Prefill;
 use grove_tree::{Cursor, Filter, MAX_ROWS, Row};
 use grove_wire::ahp::{error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
 use grove_wire::x_grove::announced::Announcement;
 use grove_wire::x_grove::*;
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -17,7 +18,7 @@ use super::{handover, workspace};
 use crate::branch::{AskError, Asked, Migrating, PermissionsInquiry, Renaming, TreePlace};
 use crate::host::{CreateError, Host};
 use crate::session::{
-    HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest,
+    HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, Refusal, TreeAnswer, TreeError, TreeRequest,
     WorkspaceRequest,
 };
 use crate::store::moving::Checked;
@@ -61,10 +62,18 @@ pub(crate) enum Begun {
     Handover(handover::Begun),
 }
 
+/// The dialect in which an answer gives a message's attachments: the one in which a client sends them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageShape {
+    V1,
+    Ahp,
+}
+
 /// Something that was asked of a chat's tree.
 pub(crate) struct TreeBegun {
     id: Id,
     what: What,
+    shape: MessageShape,
 }
 
 enum What {
@@ -104,19 +113,20 @@ pub(crate) async fn begin(
     method: Method,
     params: Option<&RawValue>,
     place: TreePlace,
+    shape: MessageShape,
 ) -> Result<Begun, ErrorObject> {
     match read(method, params)? {
         Wanted::Tree(request, then) => {
             let asked = host.ask_tree(&place, request).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Tree { place, asked, then } }))
+            Ok(Begun::Tree(TreeBegun { id, what: What::Tree { place, asked, then }, shape }))
         }
         Wanted::Migrate(to) => {
             let migrating = host.ask_to_migrate(&place.0, to).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Migrate(migrating) }))
+            Ok(Begun::Tree(TreeBegun { id, what: What::Migrate(migrating), shape }))
         }
         Wanted::Rename(title) => {
             let renaming = host.ask_to_rename(&place, title).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Rename(renaming) }))
+            Ok(Begun::Tree(TreeBegun { id, what: What::Rename(renaming), shape }))
         }
         Wanted::Permissions { revoke } => {
             let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refusal(&error))?;
@@ -224,12 +234,14 @@ impl Begun {
 
 impl TreeBegun {
     async fn answer(self, host: &Host) -> String {
-        let Self { id, what } = self;
+        let Self { id, what, shape } = self;
         let answer = match what {
-            What::Tree { asked, then: Then::Answer, .. } => asked.answer().await.map(|answer| of_tree(&id, answer)),
+            What::Tree { asked, then: Then::Answer, .. } => {
+                asked.answer().await.map(|answer| of_tree(&id, answer, shape))
+            }
             What::Tree { place, asked, then: Then::Branch { entry } } => {
                 host.branch_off(&place, entry, asked).await.map(|branched| {
-                    let (text, attachments) = said(branched.prefill);
+                    let (text, attachments) = said(branched.prefill, shape);
                     encode(&id, &NewSessionResult { session: branched.session.to_string(), text, attachments })
                 })
             }
@@ -250,7 +262,7 @@ impl TreeBegun {
     }
 }
 
-fn of_tree(id: &Id, answer: TreeAnswer) -> String {
+fn of_tree(id: &Id, answer: TreeAnswer, shape: MessageShape) -> String {
     match answer {
         TreeAnswer::Rows(page) => encode(
             id,
@@ -270,7 +282,7 @@ fn of_tree(id: &Id, answer: TreeAnswer) -> String {
             },
         ),
         TreeAnswer::Navigated(Navigated { moved, leaf, prefill, summary_entry }) => {
-            let (text, attachments) = said(prefill);
+            let (text, attachments) = said(prefill, shape);
             encode(id, &NavigateResult { moved, leaf, text, attachments, summary_entry })
         }
         TreeAnswer::Labelled { leaf } => encode(id, &LabelResult { leaf }),
@@ -293,11 +305,18 @@ fn of_tree(id: &Id, answer: TreeAnswer) -> String {
 }
 
 /// A message to begin with, and what came with it.
-fn said(prefill: Option<Prefill>) -> (Option<String>, Vec<Value>) {
+fn said(prefill: Option<Prefill>, shape: MessageShape) -> (Option<String>, Vec<Value>) {
     let Some(prefill) = prefill else { return (None, Vec::new()) };
-    let attachments = prefill.message.as_ref().and_then(|message| project::message(message).attachments);
-    let attachments = attachments.unwrap_or_default().iter().filter_map(|one| serde_json::to_value(one).ok()).collect();
+    let attachments = match (&prefill.message, shape) {
+        (None, _) => Vec::new(),
+        (Some(message), MessageShape::V1) => values(&grove_wire::v1::project::attachments(message)),
+        (Some(message), MessageShape::Ahp) => values(&project::message(message).attachments.unwrap_or_default()),
+    };
     (Some(prefill.text), attachments)
+}
+
+fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
+    items.iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
 }
 
 pub(super) fn refusal(error: &AskError) -> ErrorObject {
@@ -323,10 +342,48 @@ fn migrate_error(error: &MigrateError) -> ErrorObject {
         | MigrateError::NotCopied(_)
         | MigrateError::Move(_)
         | MigrateError::Inventory(_)
+        | MigrateError::SessionFile(_)
         | MigrateError::Fs(_)
         | MigrateError::Refused(_) => code::INTERNAL,
     };
     ErrorObject::new(code, error.to_string())
+}
+
+/// The code under which a session's refusal is answered. Its words say the reason.
+pub(super) fn refusal_code(refusal: &Refusal) -> i64 {
+    match refusal {
+        Refusal::Unavailable(_) => code::INTERNAL,
+        Refusal::Gone => error_code::SESSION_NOT_FOUND,
+        Refusal::Rejected(rejection) => match rejection {
+            Rejection::DuplicateChat(_) | Rejection::DuplicateTurn(_) | Rejection::DuplicatePart => {
+                error_code::ALREADY_EXISTS
+            }
+            Rejection::TurnInProgress(_) => error_code::TURN_IN_PROGRESS,
+            Rejection::NotYours => error_code::PERMISSION_DENIED,
+            // The request is well formed; the session, as it is, cannot do it.
+            Rejection::CreationFailed(_)
+            | Rejection::TooManyChats
+            | Rejection::TooManyClients
+            | Rejection::TooManyRules
+            | Rejection::QueueFull
+            | Rejection::MainChat
+            | Rejection::NoConfig => code::INVALID_REQUEST,
+            Rejection::UnknownChat(_)
+            | Rejection::TurnNotActive(_)
+            | Rejection::EmptyId
+            | Rejection::UnknownRequest(_)
+            | Rejection::AlreadyAnswered(_)
+            | Rejection::UnknownModel { .. }
+            | Rejection::UnknownPending(_)
+            | Rejection::OnlyUserMessages
+            | Rejection::UnknownPart(_)
+            | Rejection::PartClosed(_)
+            | Rejection::ToolCall { .. }
+            | Rejection::UnknownQuestion(_)
+            | Rejection::Unanswered(_)
+            | Rejection::UnknownOption(_) => code::INVALID_PARAMS,
+        },
+    }
 }
 
 /// Why a tree was not looked at, or not changed, as an answer.
@@ -336,11 +393,12 @@ pub(super) fn tree_error(error: &TreeError) -> ErrorObject {
             error_code::TURN_IN_PROGRESS
         }
         TreeError::Forbidden { .. } | TreeError::MustAsk => error_code::PERMISSION_DENIED,
+        TreeError::Refused(refusal) => refusal_code(refusal),
         TreeError::Plan(_)
         | TreeError::Point(_)
         | TreeError::Rows(_)
         | TreeError::UnknownChat(_)
-        | TreeError::Refused(_)
+        | TreeError::UnknownTurn(_)
         | TreeError::NoModel { .. }
         | TreeError::NothingToCompact
         | TreeError::NothingToMerge { .. }

@@ -492,6 +492,10 @@ impl Sequencer {
     }
 
     fn subscribe(&mut self, subscribe: Subscribe) {
+        // A connection that is being closed is told nothing more.
+        if !self.connections.contains_key(&subscribe.connection) {
+            return;
+        }
         let added = self.add_subscription(subscribe.connection, &subscribe.wanted, subscribe.patience);
         let outcome = match added {
             Added::Yes => Subscribed::Yes(&self.published),

@@ -94,14 +94,18 @@ impl Sequencer {
         }
     }
 
-    /// Has those begin anew whose dialect cannot say that the leaf has moved.
+    /// Has those begin anew whose dialect cannot say that the leaf has moved. They hear of no number beyond it, or they
+    /// would not be given what they missed.
     fn send_back(&mut self, resource: &Resource) {
-        for subscriber in self.subscribers.get(resource).into_iter().flatten() {
-            if let (Dialect::V1 { .. }, Some(connection)) =
-                (subscriber.dialect, self.connections.get(&subscriber.connection))
-            {
-                connection.queue.push(Outgoing::Last(Close::Moved));
+        let Resource::Chat(session, _) = resource else { return };
+        let subscribers = self.subscribers.get(resource).into_iter().flatten();
+        let subscribers = subscribers.filter(|subscriber| matches!(subscriber.dialect, Dialect::V1 { .. }));
+        let connections: Vec<_> = subscribers.map(|subscriber| subscriber.connection).collect();
+        for id in connections {
+            if let Some(connection) = self.connections.get(&id) {
+                connection.queue.close_behind_answers(session, Close::Moved);
             }
+            self.detach(id);
         }
     }
 

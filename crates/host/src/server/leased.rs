@@ -10,7 +10,7 @@ use grove_wire::x_grove::Method;
 
 use super::access::bearer;
 use super::{Guest, Refusal, Server, TokenId};
-use crate::dialect::x_grove;
+use crate::dialect::x_grove::{self, MessageShape};
 
 /// How large such a request may be.
 const BODY: usize = 64 << 10;
@@ -37,7 +37,7 @@ pub(super) async fn answer(
             Some(method) if !is_open(method) => jsonrpc::error(Some(&request.id), &closed(method)),
             Some(method) => {
                 let id = request.id.clone();
-                match x_grove::begin(&server.host, request.id, method, request.params, place).await {
+                match x_grove::begin(&server.host, request.id, method, request.params, place, MessageShape::Ahp).await {
                     Ok(begun) => begun.answer(&server.host).await,
                     Err(error) => jsonrpc::error(Some(&id), &error),
                 }

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::log::Seen;
 use super::tree::{CutChat, TreeError};
-use super::{Attempted, SessionTask};
+use super::{Attempted, Refusal, SessionTask};
 use crate::sequencer::{Origin, Stopped};
 use crate::store::{content, info, pastes, session_file};
 
@@ -117,7 +117,7 @@ impl SessionTask {
             Ok(None) => return Ok(()),
             Ok(Some(entry)) => {
                 let command = Command::AddEntries { chat: fork.chat.clone(), entries: vec![entry], anew: false };
-                self.attempt(command, &Who::Host, None).await?.map(|_| ())
+                self.attempt(command, &Who::Host, None).await?.map(|_| ()).map_err(|refusal| refusal.to_string())
             }
             Err(error) => Err(error.to_string()),
         };
@@ -220,10 +220,9 @@ impl SessionTask {
         turn: &TurnId,
     ) -> Result<(Seen, Place), TreeError> {
         if self.tip.chat(chat).is_some_and(|chat| chat.active_turn(turn).is_some()) {
-            let reason = format!("{}: wait until it is over", Rejection::TurnInProgress(turn.clone()));
-            return Err(TreeError::Refused(reason));
+            return Err(Refusal::from(Rejection::TurnInProgress(turn.clone())).into());
         }
-        let unknown = || TreeError::Refused(format!("the chat has no turn {turn}"));
+        let unknown = || TreeError::UnknownTurn(turn.clone());
         let seen = seen.ok_or_else(unknown)?;
         let place = turns::place_of(seen.fs.as_ref(), &seen.path, &seen.index, turn).await?;
         Ok((seen, place.ok_or_else(unknown)?))

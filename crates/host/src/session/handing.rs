@@ -13,14 +13,22 @@ use super::{MigrateError, SessionTask};
 use crate::sequencer::Stopped;
 use crate::store::moving::MoveError;
 use crate::store::paths;
-use crate::store::session_file::Fate;
+use crate::store::session_file::{self, Fate};
+
+/// The file that is handed over without what holds on this host alone.
+const SESSION_FILE: &str = "session.json";
 
 /// What somebody who moves a session asks of it.
 #[derive(Clone, Debug)]
 pub(crate) enum HandoverRequest {
     Files,
-    Read { path: String, offset: u64, length: usize },
-    Leave(Whereabouts),
+    Read {
+        path: String,
+        offset: u64,
+        length: usize,
+    },
+    /// The session is there from now on, where its files are still those of the stamp and, where one is given, the seal.
+    Leave(Whereabouts, Option<String>),
 }
 
 #[derive(Clone, Debug)]
@@ -37,6 +45,8 @@ pub(crate) struct HandedOver {
     pub(crate) inventory: Inventory,
     pub(crate) moved_to: Option<Whereabouts>,
     pub(crate) moved_from: Option<Whereabouts>,
+    /// The folder that its agent works in, for the person who is asked for one at the other host.
+    pub(crate) working_directory: Option<String>,
 }
 
 impl SessionTask {
@@ -54,12 +64,15 @@ impl SessionTask {
                     inventory,
                     moved_to: self.tip.details.moved_to.clone(),
                     moved_from: self.tip.details.moved_from.clone(),
+                    working_directory: self.tip.working_directories.first().cloned(),
                 }))
             })),
             HandoverRequest::Read { path, offset, length } => {
                 Ok(self.piece(&path, offset, length).await.map(HandoverAnswer::Piece))
             }
-            HandoverRequest::Leave(to) => self.leave_host(to).await.map(|left| left.map(|()| HandoverAnswer::Left)),
+            HandoverRequest::Leave(to, seal) => {
+                self.leave_host(to, seal).await.map(|left| left.map(|()| HandoverAnswer::Left))
+            }
         }
     }
 
@@ -67,15 +80,27 @@ impl SessionTask {
         self.hold_still().await?;
         let folder = paths::folder(&self.tip.id);
         let found = copy::inventory(&Place { store: self.fs.as_ref(), folder: &folder, database: None }).await?;
-        match found.not_files.is_empty() {
-            true => Ok(found),
-            false => Err(MoveError::NotFiles(found.not_files).into()),
+        if !found.not_files.is_empty() {
+            return Err(MoveError::NotFiles(found.not_files).into());
         }
+        let portable = self.portable().await?;
+        Ok(found.with_session_file(&portable))
+    }
+
+    /// `session.json` as another host is given it.
+    async fn portable(&mut self) -> Result<Vec<u8>, MigrateError> {
+        let file = session_file::read_portable(self.fs.as_ref(), &self.tip.id).await;
+        file.map_err(|error| MigrateError::SessionFile(error.to_string()))
     }
 
     async fn piece(&mut self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>, MigrateError> {
         let no_file = |_| MigrateError::NoFile(path.to_owned());
         RelativeName::parse(path).map_err(no_file)?;
+        if path == SESSION_FILE {
+            let file = self.portable().await?;
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(file.len());
+            return Ok(file[start..].iter().copied().take(length).collect());
+        }
         let folder = Confined::new(self.fs.as_ref(), &paths::folder(&self.tip.id))?.without_links();
         match folder.read_range(path, offset, length).await {
             Err(error @ FsError::NotFound { .. }) => Err(no_file(error)),
@@ -84,9 +109,9 @@ impl SessionTask {
     }
 
     /// Says where the session is from now on. It stays here as it was, archived.
-    async fn leave_host(&mut self, to: Whereabouts) -> Result<Result<(), MigrateError>, Stopped> {
+    async fn leave_host(&mut self, to: Whereabouts, seal: Option<String>) -> Result<Result<(), MigrateError>, Stopped> {
         match self.inventory().await {
-            Ok(found) if found.stamp() == to.stamp => {}
+            Ok(found) if found.stamp() == to.stamp && seal.is_none_or(|seal| seal == found.seal()) => {}
             Ok(_) => return Ok(Err(MigrateError::Changed)),
             Err(error) => return Ok(Err(error)),
         }

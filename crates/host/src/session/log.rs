@@ -63,6 +63,8 @@ struct Written {
     header: Option<Vec<u8>>,
     /// Model, thinking level and mode according to the branch of the leaf, once they were read.
     settings: Option<BranchSettings>,
+    /// Whether these are all turns of the log, and not its newest alone.
+    is_complete: bool,
 }
 
 impl Written {
@@ -202,6 +204,7 @@ impl ChatLog {
             begun: HashSet::new(),
             header: None,
             settings: None,
+            is_complete: false,
         };
         let mut log = Self { written: Some(written), ..Self::new(fs, session, chat) };
         log.note(turns);
@@ -226,6 +229,19 @@ impl ChatLog {
             written.turns.extend(turns.iter().map(|turn| turn.id.clone()));
             written.begun.extend(turns.iter().map(|turn| (turn.id.clone(), turn.started_at)));
         }
+    }
+
+    /// Whether the log has a turn of this id, on whatever branch. A log that is not there has none.
+    pub(super) async fn has_turn(&mut self, turn: &TurnId) -> Result<bool, ChatLogError> {
+        if !self.written.as_ref().is_some_and(|written| written.is_complete) {
+            let _held = locking::hold(self.fs.as_ref(), &self.path).await?;
+            if !self.fs.exists(&self.path).await? {
+                return Ok(false);
+            }
+            self.written = Some(self.read_written().await?);
+        }
+        let has = |written: &Written| written.turns.contains(turn) || written.foreign(turn).is_some();
+        Ok(self.written.as_ref().is_some_and(has))
     }
 
     /// Writes what the log does not have yet: the chat's name, and turns that are over.
@@ -429,7 +445,7 @@ impl ChatLog {
             let mut indexer = Indexer::new();
             indexer.feed(&header);
             let index = Arc::new(indexer.finish()?);
-            return Ok(Written { index, turns: HashSet::new(), begun: HashSet::new(), header: Some(header), settings: None });
+            return Ok(Written { index, turns: HashSet::new(), begun: HashSet::new(), header: Some(header), settings: None, is_complete: true });
         }
         let written = self.read_written().await?;
         if written.index.header().is_none() {
@@ -465,7 +481,7 @@ impl ChatLog {
         let lines = store::read_lines(fs, &self.path, &index, &own).await?;
         let begun: HashSet<_> = lines.iter().filter_map(|line| ended_turn(line)).collect();
         let turns = begun.iter().map(|(turn, _)| turn.clone()).collect();
-        Ok(Written { index: Arc::new(index), turns, begun, header: None, settings: None })
+        Ok(Written { index: Arc::new(index), turns, begun, header: None, settings: None, is_complete: true })
     }
 
     /// The log as it is on the disk, with everything that is over; `None` where there is none yet.

@@ -47,6 +47,8 @@ pub(crate) enum MigrateError {
     Move(#[from] MoveError),
     #[error("the session stays where it is: {0}")]
     Refused(String),
+    #[error("the session stays where it is: {0}")]
+    SessionFile(String),
     #[error("the session has changed since its files were listed: list them again")]
     Changed,
     #[error(
@@ -78,7 +80,7 @@ impl SessionTask {
         let moved = Command::ReportSession(SessionEvent::Moved(name.clone()));
         if let Err(reason) = self.attempt(moved, &Who::Host, None).await? {
             give_up_copy(to.as_ref(), &self.tip.id).await;
-            return Ok(Err(MigrateError::Refused(reason)));
+            return Ok(Err(MigrateError::Refused(reason.to_string())));
         }
         // The journal has it: from here on this is the session, whatever happens.
         self.left = Some(std::mem::replace(&mut self.fs, to));

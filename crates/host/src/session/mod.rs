@@ -37,6 +37,7 @@ use self::copying::Copying;
 use self::holding::Holding;
 pub(crate) use self::holding::Presence;
 pub(crate) use self::log::{ChatLog, ChatLogError, Seen};
+pub(crate) use self::publishing::Refusal;
 use self::publishing::{Attempted, Ended, Outbox, done};
 pub(crate) use self::settings::THINKING_SETTINGS;
 use crate::config::Config;
@@ -52,7 +53,7 @@ pub(crate) use migrating::{MigrateError, Migrated};
 use spills::{Left, SessionSpills};
 use tree::Undertaking;
 pub(crate) use tree::{Cutting, NavigateWishes, Navigated, TreeAnswer, TreeError, TreeRequest, Undertaken};
-pub(crate) use workplaces::Workplaces;
+pub(crate) use workplaces::{Workplaces, is_collision};
 pub(crate) use workspace::{Arranged, NoAnswer, WorkspaceAnswer, WorkspaceRequest, surveyed};
 
 /// How many messages may wait for a session before their senders do.
@@ -66,9 +67,11 @@ const REPORTS_AT_ONCE: usize = 64;
 pub(crate) enum ToSession {
     Dispatch(Dispatch),
     /// Something that a client asked for and waits for, or the host wants by itself.
-    Do(Command, oneshot::Sender<Result<(), String>>),
+    Do(Command, oneshot::Sender<Result<(), Refusal>>),
     /// A chat's agent has started, or has not.
     Opened(ChatId, Result<Arc<dyn AgentSession>, AgentError>),
+    /// Another session began or ended a turn in a folder of this one.
+    NeighboursChanged,
     /// A client that took part has been away for too long.
     ClientGone(ClientId),
     /// Looks at the log of a chat, for an agent that has forgotten what was said.
@@ -226,6 +229,7 @@ pub(crate) fn start(
                 if task.pick_up(marks).await.is_err() {
                     return;
                 }
+                task.note_workplace();
                 task.look_at_checkout();
             }
         }
@@ -440,6 +444,11 @@ impl SessionTask {
                 let answer = self.hand_over(request).await?;
                 done.send(answer).ok();
             }
+            ToSession::NeighboursChanged => {
+                let mut out = Outbox::default();
+                self.warn_of_collisions(&mut out);
+                self.send(out).await?;
+            }
             ToSession::ClientGone(client) => self.client_gone(client).await?,
             ToSession::Opened(chat, Ok(agent)) => {
                 // A chat that was removed meanwhile needs none.
@@ -519,7 +528,9 @@ impl SessionTask {
     async fn dispatch(&mut self, dispatch: Dispatch) -> Result<(), Stopped> {
         let who = Who::Client(dispatch.origin.client.clone());
         let attempted = match dispatch.wish {
-            Ok(Wish::Command(command)) => self.attempt(*command, &who, Some(dispatch.origin)).await?,
+            Ok(Wish::Command(command)) => {
+                self.attempt(*command, &who, Some(dispatch.origin)).await?.map_err(|refusal| refusal.to_string())
+            }
             Ok(Wish::Truncate { chat, turn }) => self.truncate(&chat, turn, dispatch.origin).await?,
             Err(reason) => Err(reason),
         };
@@ -532,7 +543,7 @@ impl SessionTask {
     }
 
     /// A command that somebody waits for. A chat that goes takes its turn with it.
-    async fn carry_out(&mut self, command: Command) -> Result<Result<(), String>, Stopped> {
+    async fn carry_out(&mut self, command: Command) -> Result<Result<(), Refusal>, Stopped> {
         if let Command::RemoveChat(chat) = &command
             && chat.as_str() != Session::MAIN_CHAT
         {
@@ -541,7 +552,7 @@ impl SessionTask {
         if let Command::AddChat { chat, .. } = &command
             && let Err(error) = self.make_room_for(chat).await
         {
-            return Ok(Err(error.to_string()));
+            return Ok(Err(Refusal::Unavailable(error.to_string())));
         }
         Ok(self.attempt(command, &Who::Host, None).await?.map(|_| ()))
     }

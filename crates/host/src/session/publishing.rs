@@ -7,7 +7,9 @@ use grove_agents::Mark;
 use grove_core::*;
 use tokio::sync::oneshot;
 
-use super::{AnswerTo, Backend, Desk, SessionTask};
+use super::workplaces::is_collision;
+use super::{AnswerTo, Backend, ChatLog, Desk, SessionTask, ToSession};
+use crate::host::Host;
 use crate::sequencer::{NotWritten, Origin, Publication, Stopped, Trace, Unwritten};
 
 /// What a step of the task makes happen, gathered so that it is published in one piece, and what the agent is told of
@@ -40,6 +42,24 @@ pub(super) enum Answer {
     Result(ToolResult),
 }
 
+/// Why a session did not do what was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// It might be done later: the host stops, or cannot store it now.
+    #[error("{0}")]
+    Unavailable(String),
+    #[error("the session is gone")]
+    Gone,
+}
+
+impl From<Stopped> for Refusal {
+    fn from(stopped: Stopped) -> Self {
+        Refusal::Unavailable(stopped.to_string())
+    }
+}
+
 /// What became of a command that is allowed.
 pub(super) enum Attempted {
     Happened,
@@ -69,7 +89,7 @@ impl SessionTask {
         mut command: Command,
         who: &Who,
         origin: Option<Origin>,
-    ) -> Result<Result<Attempted, String>, Stopped> {
+    ) -> Result<Result<Attempted, Refusal>, Stopped> {
         let starts = matches!(
             command,
             Command::StartTurn { .. }
@@ -79,25 +99,28 @@ impl SessionTask {
                 | Command::ForkChat { .. }
         );
         if self.stopping.as_ref().is_some_and(|stopping| starts || self.takes_no_answers(stopping)) {
-            return Ok(Err(Stopped.to_string()));
+            return Ok(Err(Stopped.into()));
         }
         // What is being saved is waited for, but by nobody who only wants an end, or gives an answer.
         if !matches!(command, Command::CancelTurn { .. } | Command::ResolvePermission { .. }) {
             self.settle().await?;
         }
         if let Some(reason) = self.refused_while_unsaved(&command) {
-            return Ok(Err(reason));
+            return Ok(Err(Refusal::Unavailable(reason)));
+        }
+        if let Some(turn) = self.older_turn(&command).await {
+            return Ok(Err(Rejection::DuplicateTurn(turn).into()));
         }
         let pastes = match self.put_aside(&mut command, who).await {
             Ok(pastes) => pastes,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(Refusal::Unavailable(error.to_string()))),
         };
         let before = self.tip.clone();
         let mut out = Outbox::default();
         if let Err(rejection) = self.accept(command, who, &mut out) {
             self.tip = before;
             self.forget(pastes).await;
-            return Ok(Err(rejection.to_string()));
+            return Ok(Err(rejection.into()));
         }
         if out.events.is_empty() {
             return Ok(Ok(Attempted::NoChange));
@@ -109,9 +132,10 @@ impl SessionTask {
             let attempted = self.attempt_entrusted(out, origin).await?;
             if attempted.is_err() {
                 self.tip = before;
+                self.note_workplace();
                 self.forget(pastes).await;
             }
-            return Ok(attempted);
+            return Ok(attempted.map_err(Refusal::Unavailable));
         }
         match self.around.sequencer.publish_now(out.publication(origin, Unwritten::Refused, Trace::Journal)).await? {
             Ok(seq) => {
@@ -121,10 +145,40 @@ impl SessionTask {
             }
             Err(not_written) => {
                 self.tip = before;
+                self.note_workplace();
                 self.forget(pastes).await;
-                Ok(Err(not_written.to_string()))
+                Ok(Err(Refusal::Unavailable(not_written.to_string())))
             }
         }
+    }
+
+    /// The turn of the same id as one that a command would begin, where that is so old that only a log has it. Turns that
+    /// are in memory are checked with the command itself.
+    async fn older_turn(&mut self, command: &Command) -> Option<TurnId> {
+        let turn = match command {
+            Command::StartTurn { turn, .. } => turn.clone(),
+            // A message that waits becomes a turn of its own id.
+            Command::Enqueue { message, .. } | Command::SetSteering { message, .. } => {
+                TurnId::from(message.id.as_str())
+            }
+            _ => return None,
+        };
+        // What a fork began with is still being copied: nobody waits for that.
+        let has_more = |chat: &&Chat| chat.has_older_turns && !self.copying.contains_key(&chat.id);
+        let chats: Vec<ChatId> = self.tip.chats.iter().filter(has_more).map(|chat| chat.id.clone()).collect();
+        for chat in chats {
+            let (fs, session) = (self.fs(), self.tip.id.clone());
+            let log = self.logs.entry(chat.clone()).or_insert_with(|| ChatLog::new(fs, &session, chat.clone()));
+            match log.has_turn(&turn).await {
+                Ok(true) => return Some(turn),
+                Ok(false) => {}
+                Err(error) => {
+                    // The turn goes on all the same: what it says is not lost by an id that is there twice.
+                    tracing::warn!(session = %self.tip.id, %chat, %error, "the ids of older turns cannot be read");
+                }
+            }
+        }
+        None
     }
 
     /// Whether a command would be accepted now.
@@ -156,19 +210,40 @@ impl SessionTask {
                 Change::Session(..) | Change::Root(_) => {}
             }
         }
-        let begins = |event: &Event| matches!(event.change, Change::Chat(_, _, ChatEvent::TurnStarted { .. }));
-        let turn_begins = batch.events.iter().any(begins);
+        let is_of_turn = |event: &Event| match &event.change {
+            Change::Chat(_, _, event) => matches!(event, ChatEvent::TurnStarted { .. }) || event.ends_turn(),
+            Change::Session(..) | Change::Root(_) => false,
+        };
+        let turn_changes = batch.events.iter().any(is_of_turn);
         out.events.extend(batch.events);
-        if turn_begins && self.agent.edits_files() {
-            self.look_around(out);
+        if turn_changes {
+            self.note_workplace();
+            self.warn_of_collisions(out);
         }
         Ok(())
     }
 
-    /// Says who else works in the session's folders, where that has changed.
-    fn look_around(&mut self, out: &mut Outbox) {
-        let Session { id, uri, working_directories, .. } = &self.tip;
-        let warnings = self.around.workplaces.enter(id, uri, working_directories, self.around.env.clock.now());
+    /// Notes whether a turn runs in the session's folders, and has those sessions look again whom that concerns.
+    pub(super) fn note_workplace(&self) {
+        let runs = self.agent.edits_files() && self.tip.chats.iter().any(|chat| chat.active.is_some());
+        let workplaces = &self.around.workplaces;
+        let concerned = if runs { workplaces.enter(&self.tip) } else { workplaces.leave(&self.tip.id) };
+        let Some(host) = self.around.host.upgrade().filter(|_| !concerned.is_empty()) else { return };
+        self.around.env.spawn.spawn(Box::pin(async move {
+            let host = Host(host);
+            for session in concerned {
+                if let Some(handle) = host.open_session(&session) {
+                    // A session that ends at this moment has nobody to warn.
+                    handle.inbox.send(ToSession::NeighboursChanged).await.ok();
+                }
+            }
+        }));
+    }
+
+    /// Says which other sessions run in the session's folders, where that has changed.
+    pub(super) fn warn_of_collisions(&mut self, out: &mut Outbox) {
+        let others = self.tip.details.warnings.iter().filter(|words| !is_collision(words));
+        let warnings: Vec<String> = others.cloned().chain(self.around.workplaces.collisions(&self.tip.id)).collect();
         if self.tip.details.warnings != warnings {
             let details = Box::new(Details { warnings, ..self.tip.details.clone() });
             self.accept(Command::ReportSession(SessionEvent::DetailsChanged(details)), &Who::Host, out).ok();

@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 
 use super::log::{ChatLogError, Seen};
 use super::settings::restored;
-use super::{Backend, SessionTask};
+use super::{Backend, Refusal, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::Stopped;
 use crate::store::copies::Hold;
@@ -177,8 +177,10 @@ pub(crate) enum TreeError {
     Fs(#[from] FsError),
     #[error(transparent)]
     Append(#[from] AppendError),
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the chat has no turn {0}")]
+    UnknownTurn(TurnId),
     #[error("a summary is being made in this chat: wait for it, or abort it")]
     Busy,
     #[error("a turn is running in this chat: wait for its end, or cancel it")]

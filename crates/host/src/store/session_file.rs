@@ -17,7 +17,7 @@ use super::stores::StoreError;
 use super::{locking, paths};
 use crate::config::Limits;
 use crate::sequencer::Names;
-use crate::session::{seen_at, words_of};
+use crate::session::{is_collision, seen_at, words_of};
 
 /// The version of this file's form.
 const VERSION: u32 = 1;
@@ -256,7 +256,7 @@ impl SessionFile {
             created_at: session.created_at,
             modified_at: session.modified_at,
             config: session.config.clone(),
-            details: Details { unsaved: None, ..session.details.clone() },
+            details: lasting(&session.details),
             checkout: session.checkout.clone(),
             active_clients: session.active_clients.clone(),
             chat: ChatFile::of(main),
@@ -366,7 +366,7 @@ impl SessionFile {
         session.is_archived = self.is_archived;
         session.modified_at = self.modified_at;
         session.active_clients = self.active_clients;
-        session.details = self.details;
+        session.details = lasting(&self.details);
         session.checkout = self.checkout;
         let mut chats: Vec<ChatFile> = std::iter::once(self.chat).chain(self.chats).collect();
         let begun: Vec<_> = chats.iter_mut().filter_map(|chat| Some((chat.id.clone(), chat.begun.take()?))).collect();
@@ -386,6 +386,13 @@ impl SessionFile {
         }
         session
     }
+}
+
+/// What is known of a session beyond the moment. That another one runs in its folder is not.
+fn lasting(details: &Details) -> Details {
+    let mut details = Details { unsaved: None, ..details.clone() };
+    details.warnings.retain(|words| !is_collision(words));
+    details
 }
 
 /// Writes the file, where no turn is running. Gives whether it did.
@@ -438,6 +445,46 @@ async fn save_at(fs: &dyn SessionFs, path: String, file: &SessionFile) -> Result
     fs.write_file(&path, &bytes).await
 }
 
+impl SessionFile {
+    /// What of a session may go to another host or come from one. What was allowed here, the folders of this machine, and
+    /// what an agent or a client keeps here stay. So does what changes by looking: the same session gives the same file.
+    fn portable(self) -> Self {
+        let here = |chat: ChatFile| ChatFile {
+            agent_session: None,
+            is_agent_retold: false,
+            begun: None,
+            log: None,
+            is_read: true,
+            ..chat
+        };
+        Self {
+            seq: 0,
+            disposed: false,
+            backend: StoreName::default(),
+            working_directories: Vec::new(),
+            is_read: true,
+            config: self.config.map(SessionConfig::without_mode),
+            details: self.details.without_permissions(),
+            checkout: Checkout { own_pull_request: self.checkout.own_pull_request, ..Checkout::default() },
+            active_clients: Vec::new(),
+            chat: here(self.chat),
+            chats: self.chats.into_iter().map(here).collect(),
+            ..self
+        }
+    }
+
+    /// The same without what a storage that others may write must not decide: what may happen without a question.
+    pub(crate) fn without_permissions(self) -> Self {
+        let config = self.config.map(SessionConfig::without_mode);
+        Self { details: self.details.without_permissions(), config, ..self }
+    }
+}
+
+/// The bytes of the file as another host is given them.
+pub(crate) async fn read_portable(fs: &dyn SessionFs, session: &SessionId) -> Result<Vec<u8>, LoadError> {
+    Ok(serde_json::to_vec_pretty(&read(fs, session).await?.portable())?)
+}
+
 /// Reads the file that another host wrote, in the folder in which its session is staged, and makes it one of this host.
 pub(crate) async fn adopt_staged(
     fs: &dyn SessionFs,
@@ -451,11 +498,10 @@ pub(crate) async fn adopt_staged(
     if file.version > VERSION {
         return Err(LoadError::Version(file.version));
     }
-    // An agent keeps its own conversation on the machine that it ran on: here it is told what was said.
-    let here =
-        |chat: ChatFile| ChatFile { agent_session: None, is_agent_retold: false, begun: None, log: None, ..chat };
-    let folders =
-        if new.working_directories.is_empty() { file.working_directories } else { new.working_directories.clone() };
+    // An agent keeps its own conversation on the machine that it ran on: here it is told what was said. Whatever the other
+    // host left in, it allows nothing here, and no folder is used that nobody named here.
+    let file = file.portable();
+    let folders = new.working_directories.clone();
     // What was checked out is known of this machine's folders alone; a pull request is everybody's.
     let seen = seen_at(folders.first().map(String::as_str)).await.unwrap_or_default();
     let checkout = Checkout { own_pull_request: file.checkout.own_pull_request, ..seen };
@@ -475,9 +521,6 @@ pub(crate) async fn adopt_staged(
         working_directories: folders,
         details,
         checkout,
-        active_clients: Vec::new(),
-        chat: here(file.chat),
-        chats: file.chats.into_iter().map(here).collect(),
         ..file
     };
     save_at(fs, path, &file).await?;
@@ -672,5 +715,45 @@ mod tests {
         let adopted = adopt_staged(&fs, "s~import", &new, 2, Whereabouts::default()).await.unwrap();
         let expected = Checkout { branch: None, ..session.checkout };
         assert_eq!(adopted.checkout, expected);
+    }
+
+    #[tokio::test]
+    async fn what_was_allowed_on_one_host_never_comes_to_another() {
+        let new = |folders: Vec<String>| NewSession {
+            id: "s".into(),
+            uri: "scripted:/s".into(),
+            provider: "scripted".into(),
+            model: None,
+            working_directories: folders,
+            config: Some(SessionConfig::of(
+                serde_json::from_str(r#"{"mode": "bypassPermissions", "effort": "high"}"#).unwrap(),
+            )),
+            store: StoreName::default(),
+        };
+        let mut session = Session::new(&new(vec!["/there/only".into()]), Timestamp(1));
+        session.details.permissions = Some(Permissions { allow_all: true, ..Permissions::default() });
+        session.details.remembered = vec![Remembered {
+            kind: PermissionKind::Shell,
+            about: "rm -rf /".into(),
+            option: PermissionOption { id: "a".into(), label: "Always".into(), allows: true, lasting: true },
+        }];
+        let fs = MemoryFs::default();
+        save(&fs, &SessionFile::of(&session, 7, Fate::Kept).unwrap()).await.unwrap();
+        let portable = read_portable(&fs, &session.id).await.unwrap();
+        let text = String::from_utf8(portable).unwrap();
+        for secret in ["allowAll", "rm -rf", "/there/only", "bypassPermissions"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+        // A host that hands over more than it should changes nothing.
+        write_staged(&fs, "s~import", &session, 1, Fate::Kept).await.unwrap();
+        let here = new(vec!["/here".into()]);
+        let adopted = adopt_staged(&fs, "s~import", &here, 2, Whereabouts::default()).await.unwrap();
+        assert_eq!(adopted.working_directories, ["/here"]);
+        assert_eq!(adopted.details.permissions, None);
+        assert_eq!(adopted.details.remembered, Vec::new());
+        let values = adopted.config.unwrap().values;
+        assert_eq!((values.get("mode"), values.get("effort").and_then(|value| value.as_str())), (None, Some("high")));
+        let none = adopt_staged(&fs, "s~import", &new(Vec::new()), 2, Whereabouts::default()).await.unwrap();
+        assert_eq!(none.working_directories, Vec::<String>::new());
     }
 }

@@ -22,6 +22,7 @@ mod laws;
 mod lender;
 mod outlasting;
 mod page_access;
+mod refusals;
 mod resting;
 mod server;
 mod slow;

@@ -322,20 +322,34 @@ async fn settings_go_both_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_begins_second_in_a_folder_is_warned() {
+async fn two_sessions_in_one_folder_are_warned_only_while_both_run() {
     let tape = Tape::default();
     let host = host_with(&tape).await;
     let mut client = host.ahp("a").await;
+    let warnings = |client: &ahp::Client, uri: &str| {
+        let meta = client.session(uri).meta.as_ref();
+        meta.and_then(|meta| meta.get("warnings").cloned()).unwrap_or(json!([]))
+    };
+    let mut chats = Vec::new();
     for uri in ["tape:/one", "tape:/two"] {
         let params = json!({"channel": uri, "provider": "tape", "workingDirectories": ["file:///work"]});
         client.get(Method::CreateSession, params).await;
-        let chat = client.follow(uri).await;
-        client.start_turn(&chat, "t1", "go").await;
+        chats.push(client.follow(uri).await);
     }
-    client.until(|client| client.session("tape:/two").meta.is_some()).await;
-    let warning = client.session("tape:/two").meta.as_ref().unwrap()["warnings"][0].clone();
-    assert!(warning.as_str().unwrap().contains("tape:/one"), "{warning}");
-    assert_eq!(client.session("tape:/one").meta, None);
+    client.dispatch("tape:/one", json!({"type": "session/titleChanged", "title": "Fix the tests"})).await;
+    client.start_turn(&chats[0], "t1", "go").await;
+    client.until(|client| client.chat(&chats[0]).active_turn.is_some()).await;
+    client.barrier().await;
+    assert_eq!(warnings(&client, "tape:/one"), json!([]), "the other one does not run");
+    client.start_turn(&chats[1], "t1", "go").await;
+    client.until(|client| ["tape:/one", "tape:/two"].iter().all(|uri| warnings(client, uri) != json!([]))).await;
+    let told = warnings(&client, "tape:/two");
+    assert_eq!(told, json!(["“Fix the tests” is running in /work, too: their changes may collide"]));
+    assert!(!warnings(&client, "tape:/one").to_string().contains(":/"), "no URI");
+    client.dispatch(&chats[0], json!({"type": "chat/turnCancelled", "turnId": "t1", "duration": 1})).await;
+    client.until(|client| ["tape:/one", "tape:/two"].iter().all(|uri| warnings(client, uri) == json!([]))).await;
+    assert!(client.chat(&chats[1]).active_turn.is_some(), "it runs on, alone");
+    client.must_agree_on_all().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -135,6 +135,68 @@ async fn version_1_begins_anew_when_the_leaf_moves() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_version_1_client_hears_the_answer_to_its_own_navigate_before_it_is_closed() {
+    let host = TestHost::start(Config::default()).await;
+    let mut old: V1 = host.client("old").await;
+    old.ready_session(URI).await;
+    old.run_script(URI, "t1", json!([{"say": "one"}])).await;
+    let attachments = json!([
+        {"type": "file", "path": "/w/a.rs", "displayName": "a.rs"},
+        {"type": "directory", "path": "/w"},
+        {"type": "selection", "path": "/w/b.rs"},
+    ]);
+    let prompt = |turn: &str, attachments: &Value| {
+        json!({"type": "session/turnStarted", "session": URI, "turnId": turn,
+            "userMessage": {"text": "script:[{\"say\":\"two\"}]", "attachments": attachments}})
+    };
+    old.dispatch(prompt("t2", &attachments)).await;
+    old.turn_end(URI, "t2").await;
+    let tree: Value = old.call("x-grove/tree", json!({"session": URI, "filter": "user-only"})).await.unwrap();
+    let second = tree["rows"][1]["id"].clone();
+    // It answers, whether it is asked by itself or in a batch, and only then closes.
+    let went: Value = old.call("x-grove/navigate", json!({"session": URI, "entry": second})).await.unwrap();
+    assert_eq!((&went["moved"], &went["attachments"]), (&json!(true), &attachments), "{went}");
+    assert!(went["text"].as_str().unwrap().contains("two"), "{went}");
+    let ended = old.until_end().await;
+    assert!(matches!(ended, Ended::Closed { code: 4009, .. }), "{ended:?}");
+    assert!(!host.bring_back(&mut old).await, "snapshots, not a replay");
+    assert_eq!(old.session(URI).turns.len(), 1);
+    // What was given to begin with is a prompt that the host takes.
+    let seq = old.dispatch(prompt("t3", &went["attachments"])).await;
+    assert_eq!(old.answer_to(seq).await.rejection_reason, None);
+    old.turn_end(URI, "t3").await;
+    old.must_agree(URI).await;
+    let branched: Value = old.call("x-grove/branch", json!({"session": URI, "entry": second})).await.unwrap();
+    assert_eq!(branched["attachments"], attachments, "a new session begins with the same");
+}
+
+#[tokio::test(start_paused = true)]
+async fn going_to_a_message_that_the_leaf_is_before_already_moves_nothing() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    say(&mut client, &chat, "t2", "two").await;
+    let second = rows(&mut client, json!({"filter": "user-only"})).await[1]["id"].clone();
+    let first = go(&mut client, second.clone()).await;
+    assert_eq!(first["moved"], true);
+    let before = rows(&mut client, json!({"filter": "all"})).await;
+    let mut old: V1 = host.client("old").await;
+    old.subscribe(URI).await.unwrap();
+    let again = go(&mut client, second.clone()).await;
+    assert_eq!((&again["moved"], &again["leaf"], &again["text"]), (&json!(false), &first["leaf"], &first["text"]));
+    assert_eq!(rows(&mut client, json!({"filter": "all"})).await, before, "nothing is written");
+    let named = json!({"channel": URI, "entry": second.clone(), "label": "here"});
+    let named = client.ask("x-grove/navigate", named).await.unwrap();
+    assert_eq!(named["moved"], false, "a label is no move");
+    let labelled = rows(&mut client, json!({"filter": "labeled-only", "search": "here"})).await;
+    assert!(labelled.iter().any(|row| row["label"] == "here" && row["id"] == second), "{labelled:?}");
+    old.settle().await;
+    assert_eq!(old.ended(), None, "a version-1 client is not closed");
+    assert_eq!(said(&client, &chat), ["one"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_cannot_be_gone_to_changes_nothing() {
     let host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("a").await;

@@ -32,7 +32,7 @@ use self::viewers::{Viewer, ViewerId, Viewers};
 use crate::ids::{ProviderId, SessionId, Uri};
 use crate::memory::{Memory, MemoryError, Remember, Remembered};
 use crate::observed::Observed;
-use crate::provider::{BrowseAction, BrowseRequest, Browsed, SessionType, SessionsProvider};
+use crate::provider::{BrowseAction, BrowseRequest, Browsed, ProviderError, SessionType, SessionsProvider};
 use crate::registry::{Entry, Registry};
 use crate::session::{Session, SessionState};
 use crate::subscription::Subscription;
@@ -182,7 +182,12 @@ impl Management {
 
     /// Runs a browse action of a provider.
     pub async fn browse(&self, provider: &ProviderId, request: &BrowseRequest) -> Result<Browsed, ManagementError> {
-        Ok(self.provider(provider.as_str())?.browse(request).await?)
+        let provider = self.provider(provider.as_str())?;
+        if !provider.browse_actions().iter().any(|action| action.id == request.action) {
+            let provider = provider.label().to_string();
+            return Err(ProviderError::UnknownBrowseAction { provider, action: request.action.clone() }.into());
+        }
+        Ok(provider.browse(request).await?)
     }
 
     /// A property of what is looked at: its value now, and each value after it.

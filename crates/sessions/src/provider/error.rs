@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::ids::{SessionId, SessionTypeId, Uri};
+use crate::ids::{BrowseActionId, SessionId, SessionTypeId, Uri};
 
 /// Why a provider did not do something.
 #[derive(Debug, Error)]
@@ -30,6 +30,14 @@ pub enum ProviderError {
     /// It has no such session type.
     #[error("there is no session type {0} here: choose one of those that are offered")]
     UnknownSessionType(SessionTypeId),
+    /// It has no such browse action.
+    #[error("{provider} has no browse action {action}: choose one of those that are offered")]
+    UnknownBrowseAction {
+        /// The provider's label.
+        provider: String,
+        /// The action that was asked for.
+        action: BrowseActionId,
+    },
     /// The type of a session is fixed by its first message.
     #[error("session {0} has been sent already, so its type stays: begin a new session for another one")]
     AlreadySent(SessionId),

@@ -309,20 +309,22 @@ pub(super) fn permission(request: &core::PermissionRequest, call: &core::ToolCal
 }
 
 pub(super) fn user_message(message: &core::Message) -> UserMessage {
-    let attachments: Vec<_> = message
-        .attachments
-        .iter()
-        .map(|attachment| Attachment {
-            kind: match attachment.kind {
-                core::AttachmentKind::File => AttachmentKind::File,
-                core::AttachmentKind::Directory => AttachmentKind::Directory,
-                core::AttachmentKind::Selection => AttachmentKind::Selection,
-            },
-            path: attachment.path.clone(),
-            display_name: attachment.display_name.clone(),
-        })
-        .collect();
+    let attachments = attachments(message);
     UserMessage { text: message.text.clone(), attachments: (!attachments.is_empty()).then_some(attachments) }
+}
+
+/// The attachments of a message, as a client sends them.
+pub fn attachments(message: &core::Message) -> Vec<Attachment> {
+    let attachment = |attachment: &core::Attachment| Attachment {
+        kind: match attachment.kind {
+            core::AttachmentKind::File => AttachmentKind::File,
+            core::AttachmentKind::Directory => AttachmentKind::Directory,
+            core::AttachmentKind::Selection => AttachmentKind::Selection,
+        },
+        path: attachment.path.clone(),
+        display_name: attachment.display_name.clone(),
+    };
+    message.attachments.iter().map(attachment).collect()
 }
 
 pub(super) fn usage(usage: &core::Usage) -> UsageInfo {

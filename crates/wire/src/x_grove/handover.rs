@@ -35,6 +35,12 @@ pub struct FilesResult {
     pub files: Vec<File>,
     /// One word for all of them, but what a host writes for itself: where it is the same, nothing has changed.
     pub stamp: String,
+    /// One word for all that is handed over, `session.json` among it. Hosts of earlier versions give none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
+    /// The folder that its agent works in here. It does not go along: whoever moves the session is asked for one there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
     /// Where the session went, where it has left already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<Whereabouts>,
@@ -89,6 +95,9 @@ pub struct ReadResult {
 #[serde(rename_all = "camelCase")]
 pub struct LeaveParams {
     pub to: Whereabouts,
+    /// The seal of what was handed over: the session stays where something of it has changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

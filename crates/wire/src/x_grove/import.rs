@@ -60,6 +60,9 @@ pub struct BeginParams {
     /// what is put must be what the stamp says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<super::handover::Whereabouts>,
+    /// The seal that `x-grove/handover/files` gave: what is put, `session.json` among it, must be what it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

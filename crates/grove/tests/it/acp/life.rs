@@ -166,26 +166,29 @@ async fn a_second_session_waits_where_one_agent_may_run_and_says_so() {
 }
 
 #[tokio::test]
-async fn whoever_begins_second_in_a_folder_is_warned() {
+async fn two_sessions_in_one_folder_are_warned_only_while_both_run() {
     let stage = Stage::new(Character::default());
     let mut client = stage.host().ahp("a").await;
-    let mut chats = Vec::new();
-    for uri in ["mine:/first", "mine:/second"] {
-        let chat = stage.session(&mut client, uri).await;
-        said(&mut client, &chat, "t1", json!([{"say": "hello"}])).await;
-        chats.push(chat);
+    let first = stage.session(&mut client, "mine:/first").await;
+    let second = stage.session(&mut client, "mine:/second").await;
+    for chat in [&first, &second] {
+        said(&mut client, chat, "t1", json!([{"say": "hello"}])).await;
     }
+    client.barrier().await;
+    assert_eq!(meta(&client, "mine:/second", "warnings"), Value::Null, "one after the other is no collision");
+    start(&mut client, &first, "t2", &json!([{"say": "here"}, "hang"])).await;
+    client.until(|client| streamed(client, &first) == "here").await;
+    start(&mut client, &second, "t2", &json!([{"say": "there"}, "hang"])).await;
     client.until(|client| meta(client, "mine:/second", "warnings") != Value::Null).await;
     let warning = meta(&client, "mine:/second", "warnings")[0].as_str().unwrap().to_owned();
-    assert!(warning.contains("mine:/first") && warning.contains("/work"), "{warning}");
-    assert_eq!(meta(&client, "mine:/first", "warnings"), Value::Null);
+    assert!(!warning.contains(":/") && warning.contains("/work"), "{warning}");
+    client.until(|client| meta(client, "mine:/first", "warnings") != Value::Null).await;
     client.must_agree_on_all().await;
     // Nothing is forbidden, and the warning goes with its reason.
-    client.get(Method::DisposeSession, json!({"channel": "mine:/first"})).await;
-    client.states.remove("mine:/first");
-    client.states.remove(&chats[0]);
-    said(&mut client, &chats[1], "t2", json!([{"say": "alone"}])).await;
-    assert_eq!(meta(&client, "mine:/second", "warnings"), Value::Null);
+    cancel(&mut client, &first, "t2").await;
+    client.until(|client| meta(client, "mine:/second", "warnings") == Value::Null).await;
+    client.until(|client| meta(client, "mine:/first", "warnings") == Value::Null).await;
+    cancel(&mut client, &second, "t2").await;
     client.must_agree_on_all().await;
 }
 

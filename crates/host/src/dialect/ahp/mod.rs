@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 
 use self::resources::Watches;
 use super::answer::{encode, not_initialized, read_params};
+use super::unnumbered;
 use crate::connection::{Encode, Queue};
 use crate::host::Host;
 use crate::sequencer::{ConnectionId, Reply, Spellings, Wanted};
@@ -148,10 +149,10 @@ impl Peer {
                 let params: ahp::UnsubscribeParams = read_params(params)?;
                 self.unsubscribe(&params.channel).await
             }
-            ahp::notify::DISPATCH_ACTION => {
-                let params: ahp::DispatchActionParams = read_params(params)?;
-                self.dispatch(client, params).await
-            }
+            ahp::notify::DISPATCH_ACTION => match read_params::<ahp::DispatchActionParams>(params) {
+                Ok(params) => self.dispatch(client, params).await,
+                Err(error) => unnumbered::refuse(&self.host, self.id, client, params, error).await,
+            },
             other => Err(ErrorObject::unknown_method(other)),
         }
     }

@@ -8,6 +8,7 @@ use grove_wire::ahp::uri::{Channel, ChatName, Names, SessionName, Spelling};
 use grove_wire::ahp::{self, error_code, project};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, code};
 use grove_wire::x_grove::history::About;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
@@ -16,14 +17,16 @@ use crate::connection::Encode;
 use crate::dialect::answer::{encode, read_params, stopped};
 use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
-use crate::dialect::x_grove::tree_error;
+use crate::dialect::x_grove::{refusal_code, tree_error};
 use crate::history::{CONTINUE_FIRST, Query};
 use crate::host::{CreateError, CreateSession};
 use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
-use crate::session::{NewChat, SessionHandle, ToSession};
+use crate::session::{NewChat, Refusal, SessionHandle, ToSession};
 
 /// How many sessions a list has when nothing is said, and at most.
 const MOST_SESSIONS: usize = 10_000;
+/// Says in the `_meta` of `listSessions` whether sessions of other tools are listed: `false` leaves them out of every page.
+const HISTORY: &str = "history";
 /// How many turns come with one `fetchTurns`.
 const TURNS_AT_ONCE: usize = 50;
 /// How many completions are offered.
@@ -38,8 +41,9 @@ impl Peer {
         params: Option<&RawValue>,
     ) -> Result<ahp::ListSessionsResult, ErrorObject> {
         let params: ahp::ListSessionsParams = read_params(params)?;
-        // Who wants everything at once means what the host has itself.
-        let by_page = params.limit.is_some() || params.cursor.is_some();
+        // Who wants everything at once means what the host has itself, and so does who says so.
+        let own_only = params.meta.as_ref().and_then(|meta| meta.get(HISTORY)).and_then(Value::as_bool) == Some(false);
+        let by_page = (params.limit.is_some() || params.cursor.is_some()) && !own_only;
         let after = params.cursor.as_deref().map(read_cursor).transpose()?;
         let limit = params.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST_SESSIONS);
         let limit = limit.clamp(1, MOST_SESSIONS);
@@ -108,7 +112,7 @@ impl Peer {
             && let Some(session) = self.host.session(&uri).await.map_err(stopped)?
         {
             let take_part = self.host.carry_out(&session, Command::SetActiveClient(client)).await;
-            take_part.map_err(stopped)?.map_err(|reason| ErrorObject::new(code::INTERNAL, reason))?;
+            take_part.map_err(stopped)?.map_err(refused)?;
         }
         Ok(())
     }
@@ -165,19 +169,12 @@ impl Peer {
         let Some(session) = session else {
             return Err(self.unchangeable(&params.channel, no_session(&params.channel)).await);
         };
-        let chat = match Channel::parse(&params.chat) {
-            Some(Channel::Chat(name)) => self.new_chat(&name).await?,
-            _ => None,
-        };
-        let Some(chat) = chat else {
-            let message = format!("{} cannot name a new chat: choose ahp-chat:/<id>", shown(&params.chat));
-            return Err(ErrorObject::new(error_code::ALREADY_EXISTS, message));
-        };
+        let chat = self.new_chat(&session.uri, &params.chat).await?;
         match params.source {
             None => {
                 let add = Command::AddChat { chat: chat.clone(), uri: params.chat };
                 let added = self.host.carry_out(&session, add).await.map_err(stopped)?;
-                added.map_err(|reason| ErrorObject::new(error_code::ALREADY_EXISTS, reason))?;
+                added.map_err(refused)?;
             }
             Some(source) => self.fork_chat(&session, chat.clone(), params.chat, source).await?,
         }
@@ -185,7 +182,7 @@ impl Peer {
             let turn = TurnId::from(format!("{chat}-first"));
             let start = Command::StartTurn { chat, turn, message, started_at: None };
             let started = self.host.carry_out(&session, start).await.map_err(stopped)?;
-            started.map_err(|reason| ErrorObject::new(code::INVALID_PARAMS, reason))?;
+            started.map_err(refused)?;
         }
         Ok(())
     }
@@ -224,15 +221,48 @@ impl Peer {
         told.await.map_err(|_| gone())?.map_err(|error| tree_error(&error))
     }
 
-    /// The id for a new chat of this name, where it is free: a plain name must not lead anywhere yet.
-    async fn new_chat(&self, name: &ChatName) -> Result<Option<ChatId>, ErrorObject> {
-        let Some(chat) = name.new_chat().cloned() else { return Ok(None) };
-        let look = move |published: &Published, _| {
-            let taken =
-                published.is_known(&SessionId::from(chat.as_str())) || published.session_of_chat(&chat).is_some();
-            (!taken).then_some(chat)
+    /// The id for a new chat of this name in a session, where it is free.
+    async fn new_chat(&self, session: &SessionUri, uri: &str) -> Result<ChatId, ErrorObject> {
+        let exists = |message: String| ErrorObject::new(error_code::ALREADY_EXISTS, message);
+        let shown = shown(uri);
+        let name = match Channel::parse(uri) {
+            Some(Channel::Chat(name)) => name,
+            Some(_) | None => {
+                let message = format!("{shown} is not a chat's URI: choose ahp-chat:/<id>");
+                return Err(ErrorObject::invalid_params(message));
+            }
         };
-        self.host.0.sequencer.read(look).await.map_err(stopped)
+        let Some(chat) = name.new_chat().cloned() else {
+            return Err(exists(format!("{shown} is the session's main chat: choose another id")));
+        };
+        let place = match &name {
+            ChatName::Main(place) | ChatName::Of(place, _) => Some(place.clone()),
+            ChatName::ById(_) => None,
+        };
+        let (at, wanted) = (session.clone(), chat.clone());
+        let look = move |published: &Published, _| {
+            let here = published.state.sessions.values().find(|session| session.uri == at);
+            let is_elsewhere = place.is_some_and(|place| !here.is_some_and(|here| place.fits(here)));
+            let taken_by = match published.is_known(&SessionId::from(wanted.as_str())) {
+                true => Some(NameOwner::MainChat),
+                false => published.session_of_chat(&wanted).map(|owner| NameOwner::Chat(owner.uri.clone())),
+            };
+            (is_elsewhere, taken_by)
+        };
+        let (is_elsewhere, taken_by) = self.host.0.sequencer.read(look).await.map_err(stopped)?;
+        if is_elsewhere {
+            let message = format!("{shown} names a chat of another session than {session}: choose ahp-chat:/<id>");
+            return Err(ErrorObject::invalid_params(message));
+        }
+        match taken_by {
+            None => Ok(chat),
+            Some(NameOwner::MainChat) => {
+                Err(exists(format!("{shown} is the main chat of the session {chat}: choose another id")))
+            }
+            Some(NameOwner::Chat(owner)) => {
+                Err(exists(format!("{shown} is a chat of the session {owner} already: choose another id")))
+            }
+        }
     }
 
     pub(super) async fn dispose_chat(&self, params: Option<&RawValue>) -> Result<(), ErrorObject> {
@@ -243,7 +273,7 @@ impl Peer {
         };
         let session = self.handle_of(&uri).await?.ok_or_else(|| not_found(&params.channel))?;
         let removed = self.host.carry_out(&session, Command::RemoveChat(chat)).await.map_err(stopped)?;
-        removed.map_err(ErrorObject::invalid_request)
+        removed.map_err(refused)
     }
 
     async fn handle_of(&self, uri: &SessionUri) -> Result<Option<SessionHandle>, ErrorObject> {
@@ -417,6 +447,14 @@ impl Peer {
     }
 }
 
+/// The chat that already has the name that a new one was to have.
+enum NameOwner {
+    /// The main chat of a session, which is named by the session's id.
+    MainChat,
+    /// Another chat, of this session.
+    Chat(SessionUri),
+}
+
 /// Where a channel's name leads.
 pub(super) enum Whereabouts {
     Root,
@@ -482,15 +520,23 @@ fn read_cursor(cursor: &str) -> Result<Place, ErrorObject> {
     place.ok_or_else(|| ErrorObject::invalid_params(format!("{} is no cursor of this list", shown(cursor))))
 }
 
+/// Why a session did not do something, as an answer.
+fn refused(refusal: Refusal) -> ErrorObject {
+    ErrorObject::new(refusal_code(&refusal), refusal.to_string())
+}
+
 fn create_error(error: &CreateError) -> ErrorObject {
     let code = match error {
         CreateError::BadUri(_)
+        | CreateError::ReservedUri(_)
         | CreateError::UnknownModel { .. }
         | CreateError::Store(_)
         | CreateError::WorkingDirectory(_)
         | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
         CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
-        CreateError::Exists(_) | CreateError::Kept(_) => error_code::SESSION_ALREADY_EXISTS,
+        CreateError::Exists(_) | CreateError::IdTaken { .. } | CreateError::BeingImported(_) | CreateError::Kept(_) => {
+            error_code::SESSION_ALREADY_EXISTS
+        }
         CreateError::Folder(_)
         | CreateError::Provider { .. }
         | CreateError::BeingCopied(_)

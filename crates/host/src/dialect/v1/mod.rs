@@ -19,6 +19,7 @@ use self::snapshot::{Foreign, cut, cut_all, share};
 use super::Dialect;
 use super::answer::{client_id, encode, join, not_initialized, read_params, stopped};
 use super::turns::{self, FoundTurns, TurnsError, newest};
+use super::unnumbered;
 use super::x_grove::announcement;
 use crate::branch::TreePlace;
 use crate::connection::{Encode, Queue};
@@ -342,12 +343,16 @@ impl Peer {
         self.host.create_session(wanted).await.map_err(|error| {
             let code = match &error {
                 CreateError::BadUri(_)
+                | CreateError::ReservedUri(_)
                 | CreateError::UnknownModel { .. }
                 | CreateError::Store(_)
                 | CreateError::WorkingDirectory(_)
                 | CreateError::TooManyDirectories(_) => jsonrpc::code::INVALID_PARAMS,
                 CreateError::UnknownProvider(_) => error_code::PROVIDER_NOT_FOUND,
-                CreateError::Exists(_) | CreateError::Kept(_) => error_code::SESSION_EXISTS,
+                CreateError::Exists(_)
+                | CreateError::IdTaken { .. }
+                | CreateError::BeingImported(_)
+                | CreateError::Kept(_) => error_code::SESSION_EXISTS,
                 CreateError::Folder(_)
                 | CreateError::Provider { .. }
                 | CreateError::BeingCopied(_)
@@ -465,7 +470,10 @@ impl Peer {
                 self.host.0.sequencer.tell(message).await.map_err(stopped)?;
             }
             v1::notify::DISPATCH_ACTION => {
-                let params: v1::DispatchActionParams = read_params(params)?;
+                let params = match read_params::<v1::DispatchActionParams>(params) {
+                    Ok(params) => params,
+                    Err(error) => return unnumbered::refuse(&self.host, self.id, client.clone(), params, error).await,
+                };
                 let origin = Origin { client: client.clone(), client_seq: params.client_seq, extra: None };
                 self.dispatch(origin, params.action).await?;
             }

@@ -54,6 +54,8 @@ struct Moving {
     older: bool,
     entries: Vec<LogEntry>,
     settings: RestoredSettings,
+    /// Whether the leaf goes elsewhere. One that stays where it is may still be named.
+    moves: bool,
     navigated: Navigated,
     summary_line: Option<Box<RawValue>>,
 }
@@ -161,7 +163,11 @@ impl SessionTask {
             Ok(moving) => moving,
             Err(error) => return Ok(Err(error)),
         };
-        let Moving { turns, older, entries, settings, navigated, summary_line } = moving;
+        let Moving { turns, older, entries, settings, moves, navigated, summary_line } = moving;
+        if !moves {
+            let command = Command::AddEntries { chat: chat.clone(), entries, anew: false };
+            return Ok(self.attempt(command, &Who::Host, None).await?.map(|_| navigated).map_err(TreeError::from));
+        }
         if let Some(log) = self.logs.get_mut(chat) {
             log.note(&turns);
         }
@@ -213,7 +219,11 @@ impl SessionTask {
         };
         let summary_entry = summary.is_some().then(|| id.clone());
         let summary_line = plan.line.as_deref().filter(|_| summary.is_some()).and_then(raw);
-        self.plan_into(chat, plan, &mut index, &mut entries)?;
+        // Going to a message lands where it hangs from, and that may be the leaf already.
+        let moves = summary.is_some() || landing.leaf != seen.index.leaf();
+        if moves {
+            self.plan_into(chat, plan, &mut index, &mut entries)?;
+        }
         if let (Some(label), Some(target)) = (&preparation.label, preparation.target_id.as_deref()) {
             let id = self.new_entry_id(&index);
             let new = NewEntry { id: &id, at: self.around.env.clock.now() };
@@ -225,8 +235,8 @@ impl SessionTask {
         let window = turns::newest_in(seen.fs.as_ref(), &seen.path, &seen.index, shown, self.window()).await?;
         let settings = settings_at(seen.fs.as_ref(), &seen.path, &seen.index, landing.leaf).await?;
         let settings = restored(&self.tip, &settings);
-        let navigated = Navigated { moved: true, leaf: leaf_of(&index), prefill: landing.prefill, summary_entry };
-        Ok(Moving { turns: window.turns, older: window.older, entries, settings, navigated, summary_line })
+        let navigated = Navigated { moved: moves, leaf: leaf_of(&index), prefill: landing.prefill, summary_entry };
+        Ok(Moving { turns: window.turns, older: window.older, entries, settings, moves, navigated, summary_line })
     }
 
     /// Tells hooks what has happened.

@@ -94,7 +94,10 @@ pub(super) async fn browse(shared: &Shared, request: &BrowseRequest) -> Result<B
                 known_repositories(shared).filter(|known| known.has(&typed.to_lowercase())).map(|it| it.offer()),
             ))
         }
-        _ => Ok(Browsed::Nothing),
+        (unknown, _) => {
+            let provider = shared.host.label.to_string();
+            Err(ProviderError::UnknownBrowseAction { provider, action: unknown.into() })
+        }
     }
 }
 

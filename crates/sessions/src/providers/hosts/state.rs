@@ -82,6 +82,11 @@ pub(super) fn path_of(uri: &str) -> String {
         return uri.to_owned();
     }
     let path = percent_decode_str(parsed.path()).decode_utf8_lossy().into_owned();
+    // A share: its server belongs to its path.
+    let server = parsed.authority();
+    if !server.is_empty() && server != "localhost" {
+        return format!("//{}{path}", percent_decode_str(server).decode_utf8_lossy());
+    }
     // `/C:/src` is a path of another system.
     match path.as_bytes() {
         [b'/', drive, b':', ..] if drive.is_ascii_alphabetic() => path[1..].to_owned(),
@@ -499,6 +504,10 @@ mod tests {
         assert_eq!((&*state.title(), state.updated_at(), state.workspace), (UNTITLED, Timestamp(0), None));
         assert_eq!(state.main_chat.resource.as_str(), "agent-host-claude:/1");
         assert_eq!(path_of("file:///C:/src/a"), "C:/src/a");
+        assert_eq!(path_of("file://server/share/a%20b"), "//server/share/a b");
+        for path in [r"\\server\share\a b", "//server/share/a b"] {
+            assert_eq!(crate::metadata::file_uri(path).as_str(), "file://server/share/a%20b");
+        }
         assert_eq!(path_of("vscode-remote://x/y"), "vscode-remote://x/y");
     }
 }

@@ -50,10 +50,5 @@ fn kept<T: DeserializeOwned>(extra: Option<&Extra>, name: &str) -> Option<T> {
 
 /// A path as a URI; what is a URI already stays as it is.
 pub(super) fn directory(path: &str) -> Uri {
-    const KEEP: &percent_encoding::AsciiSet =
-        &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-    match path.starts_with('/') {
-        true => format!("file://{}", percent_encoding::utf8_percent_encode(path, KEEP)),
-        false => path.to_owned(),
-    }
+    crate::file_uri::of_path(path).unwrap_or_else(|| path.to_owned())
 }

@@ -261,10 +261,7 @@ impl SessionContext {
     pub fn of(session: &grove_core::Session) -> Option<Self> {
         let folder = session.working_directories.first()?;
         // Sessions name folders by URIs, the SDK by paths.
-        let cwd = match folder.strip_prefix("file://") {
-            Some(path) => percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned(),
-            None => folder.clone(),
-        };
+        let cwd = crate::file_uri::to_path(folder).unwrap_or_else(|| folder.clone());
         Some(Self { cwd, ..Self::default() })
     }
 }

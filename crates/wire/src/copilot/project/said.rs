@@ -179,10 +179,7 @@ fn attachment(attachment: &core::Attachment) -> Attachment {
 
 /// A file's URI as a path; anything else as it is.
 fn file_path(uri: &str) -> String {
-    match uri.strip_prefix("file://") {
-        Some(path) => percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned(),
-        None => uri.to_owned(),
-    }
+    crate::file_uri::to_path(uri).unwrap_or_else(|| uri.to_owned())
 }
 
 fn tool_request(call: &ToolCall) -> ToolRequest {

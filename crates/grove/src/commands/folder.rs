@@ -1,0 +1,38 @@
+//! The folder that a session works in on a host that it is new to. Nobody's file decides it: a person does.
+
+use std::io::{IsTerminal, stdin};
+use std::path::{Path, PathBuf};
+
+use super::Failure;
+use crate::show::style::harmless;
+
+/// Whether a person can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// On a terminal.
+    Allowed,
+    /// A program reads the answer.
+    Never,
+}
+
+/// The folder that is named, else the one that the person names when asked. `was` is the folder that the session worked in
+/// elsewhere; a session that had none is asked for none.
+pub(super) fn choose(
+    named: Option<&Path>,
+    was: Option<&str>,
+    host: &str,
+    asking: Asking,
+) -> Result<Option<PathBuf>, Failure> {
+    let Some(was) = was.filter(|_| named.is_none()) else { return Ok(named.map(Path::to_owned)) };
+    let was = grove_work::local_path(was).map_or_else(|_| was.to_owned(), |path| path.display().to_string());
+    let was = harmless(&was);
+    if asking == Asking::Never || !stdin().is_terminal() {
+        anstream::eprintln!("it worked in {was}; at {host} it works in no folder: name one with --cwd");
+        return Ok(None);
+    }
+    anstream::eprint!("It worked in {was}. Folder to work in at {host} (empty: none): ");
+    let mut line = String::new();
+    stdin().read_line(&mut line)?;
+    let line = line.trim();
+    Ok((!line.is_empty()).then(|| PathBuf::from(line)))
+}
