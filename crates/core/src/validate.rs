@@ -261,7 +261,10 @@ pub enum Rejection {
     },
     UnknownQuestion(QuestionId),
     Unanswered(QuestionId),
-    AnswerMisfit { question: QuestionId, why: String },
+    AnswerMisfit {
+        question: QuestionId,
+        why: String,
+    },
     UnknownOption(String),
     DuplicateChat(ChatId),
     TooManyChats,

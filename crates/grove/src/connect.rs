@@ -493,6 +493,8 @@ mod tests {
             uri: uri.to_owned(),
             is_archived,
             is_cached,
+            is_waiting: false,
+            modified: 0,
         };
         let left = |rows: &[Row]| {
             let left = without_outdated(rows.iter().collect());
@@ -536,6 +538,7 @@ mod tests {
             is_archived,
             is_waiting: false,
             modified,
+            is_cached: false,
         };
         let rows = [row("local", 5, false), row("lab", 9, true), row("box", 7, false), row("lab", 7, false)];
         assert_eq!(last(&rows).map(|row| row.host.as_str()), Some("box"));

@@ -86,7 +86,7 @@ impl Renaming {
 pub(crate) struct PermissionsInquiry {
     session: SessionUri,
     /// Told when everything is revoked, where that is wanted.
-    revoked: Option<oneshot::Receiver<Result<(), String>>>,
+    revoked: Option<oneshot::Receiver<Result<(), Refusal>>>,
 }
 
 impl PermissionsInquiry {

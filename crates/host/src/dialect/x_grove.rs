@@ -130,7 +130,7 @@ pub(crate) async fn begin(
         }
         Wanted::Permissions { revoke } => {
             let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refusal(&error))?;
-            Ok(Begun::Tree(TreeBegun { id, what: What::Permissions(asked) }))
+            Ok(Begun::Tree(TreeBegun { id, what: What::Permissions(asked), shape }))
         }
         Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
         Wanted::Handover(request) => handover::begin(host, id, request, place).await.map(Begun::Handover),
@@ -371,6 +371,8 @@ pub(super) fn refusal_code(refusal: &Refusal) -> i64 {
             Rejection::UnknownChat(_)
             | Rejection::TurnNotActive(_)
             | Rejection::EmptyId
+            | Rejection::EmptyMessage
+            | Rejection::AnswerMisfit { .. }
             | Rejection::UnknownRequest(_)
             | Rejection::AlreadyAnswered(_)
             | Rejection::UnknownModel { .. }

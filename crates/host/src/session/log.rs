@@ -445,7 +445,14 @@ impl ChatLog {
             let mut indexer = Indexer::new();
             indexer.feed(&header);
             let index = Arc::new(indexer.finish()?);
-            return Ok(Written { index, turns: HashSet::new(), begun: HashSet::new(), header: Some(header), settings: None, is_complete: true });
+            return Ok(Written {
+                index,
+                turns: HashSet::new(),
+                begun: HashSet::new(),
+                header: Some(header),
+                settings: None,
+                is_complete: true,
+            });
         }
         let written = self.read_written().await?;
         if written.index.header().is_none() {
