@@ -494,7 +494,7 @@ pub(crate) struct CancelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionPermissionsArgs {
-    /// The session's id, the beginning of it, or its URI; NAME/ID at another host
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
     pub(crate) session: String,
     /// Revoke everything that is allowed, so that a person is asked again; denials stay
     #[arg(long)]

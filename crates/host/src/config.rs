@@ -88,7 +88,11 @@ impl Folders {
             None => None,
         };
         match (below, &self.home) {
-            (Some(below), Some(home)) => grove_work::file_uri(&home.join(below.trim_start_matches('/'))),
+            (Some(below), Some(home)) => {
+                // Without slashes at its end, which would make another URI of the same folder.
+                let path: PathBuf = home.join(below.trim_start_matches('/')).components().collect();
+                grove_work::file_uri(&path)
+            }
             _ => folder,
         }
     }

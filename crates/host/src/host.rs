@@ -96,7 +96,7 @@ pub trait AgentFinder: Send + Sync {
 }
 
 /// How an agent that is known by name gets onto a machine.
-fn install_hint(provider: &ProviderId) -> String {
+pub(crate) fn install_hint(provider: &ProviderId) -> String {
     match catalog::known(provider.as_str()) {
         Some(known) => format!(
             ": {} is not installed there, or not in the host's PATH; install it with `{}`, then try again",
@@ -338,7 +338,7 @@ impl Host {
     }
 
     /// The agent of this name. Where it is not known, it is looked for once more: it may have been installed since.
-    async fn agent_named(&self, provider: &ProviderId) -> Option<Arc<dyn Agent>> {
+    pub(crate) async fn agent_named(&self, provider: &ProviderId) -> Option<Arc<dyn Agent>> {
         let find = || self.agents().iter().find(|agent| agent.info().provider == *provider).cloned();
         if let Some(agent) = find() {
             return Some(agent);

@@ -60,7 +60,21 @@ impl UnnumberedAction {
 
     /// The frame that refuses it, for its sender alone.
     pub fn refusal(&self, client_id: &str, server_seq: u64) -> Option<String> {
-        let envelope = Envelope {
+        jsonrpc::notification("action", &self.envelope(client_id, server_seq)).ok()
+    }
+
+    /// The same in version 1, which wraps the envelope.
+    pub fn refusal_v1(&self, client_id: &str, server_seq: u64) -> Option<String> {
+        #[derive(Serialize)]
+        struct Params<'a> {
+            envelope: Envelope<'a>,
+        }
+        let envelope = Envelope { channel: None, ..self.envelope(client_id, server_seq) };
+        jsonrpc::notification("action", &Params { envelope }).ok()
+    }
+
+    fn envelope<'a>(&'a self, client_id: &'a str, server_seq: u64) -> Envelope<'a> {
+        Envelope {
             channel: self.channel.as_deref(),
             action: &self.action,
             server_seq,
@@ -70,8 +84,7 @@ impl UnnumberedAction {
                 u64::MAX,
                 self.client_seq
             ),
-        };
-        jsonrpc::notification("action", &envelope).ok()
+        }
     }
 }
 
@@ -86,12 +99,15 @@ mod tests {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         for number in ["-1", "1.5", "1e300"] {
             let params = raw(&format!(r#"{{"clientSeq":{number},"action":{{"type":"x",  "n":1}}}}"#));
-            let frame = UnnumberedAction::read(&params).unwrap().refusal("c", 7).unwrap();
+            let action = UnnumberedAction::read(&params).unwrap();
+            let frame = action.refusal("c", 7).unwrap();
             let told: serde_json::Value = serde_json::from_str(&frame).unwrap();
             let sent: serde_json::Value = serde_json::from_str(number).unwrap();
             assert_eq!(told["params"]["origin"]["clientSeq"], sent);
             assert_eq!(told["params"]["serverSeq"], 7);
             assert!(frame.contains(r#"{"type":"x",  "n":1}"#), "{frame}");
+            let wrapped: serde_json::Value = serde_json::from_str(&action.refusal_v1("c", 7).unwrap()).unwrap();
+            assert_eq!(wrapped["params"], serde_json::json!({"envelope": told["params"]}));
         }
         assert!(UnnumberedAction::has_no_number(&raw(r#"{"clientSeq":"1","action":{}}"#)));
         assert!(UnnumberedAction::has_no_number(&raw(r#"{"action":{}}"#)));

@@ -52,9 +52,12 @@ fn the_first_prompt_names_a_session_and_later_ones_do_not() {
     let mut named = Scene::ready().after(Command::ChangeTitle("Mine".into()));
     named.act(prompt("t1", "Fix it")).unwrap();
     assert_eq!(named.session.title, "Mine");
+    // A prompt that is nothing but a file names nothing.
+    let attachment = Attachment { kind: AttachmentKind::File, path: "file:///a".into(), display_name: None };
+    let message = Message { attachments: vec![attachment], ..Message::user(" \n ") };
     let mut silent = Scene::ready();
-    silent.act(prompt("t1", " \n ")).unwrap();
-    assert_eq!(silent.session.title, Session::UNTITLED);
+    silent.act(Command::StartTurn { chat: main(), turn: "t1".into(), message, started_at: None }).unwrap();
+    assert_eq!((silent.session.title.as_str(), silent.session.title_source), (Session::UNTITLED, TitleSource::None));
 }
 
 #[test]

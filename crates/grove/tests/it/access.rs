@@ -179,6 +179,8 @@ async fn live_a_little(host: &Host, word: &str) {
         .send_json(dispatch(99, json!({"type": "session/turnStarted", "turnId": word, "userMessage": {"text": word}})))
         .await;
     client.send_json(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {"action": word}})).await;
+    let unnumbered = client.json().await;
+    assert_eq!((&unnumbered["id"], &unnumbered["error"]["code"]), (&json!(null), &json!(-32602)));
     client.send_json(json!({"jsonrpc": "2.0", "method": word, "params": [word]})).await;
     client.send(format!("{{{word}")).await;
     let malformed = client.json().await;

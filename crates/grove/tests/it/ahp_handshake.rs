@@ -1,7 +1,7 @@
 //! The beginning of a connection of the Agent Host Protocol, and its subscriptions.
 
 use grove_testkit::Ended;
-use grove_wire::ahp::{Method, ROOT};
+use grove_wire::ahp::{ChatState, Method, ROOT};
 use serde_json::{Value, json};
 
 use crate::ahp_support::*;
@@ -212,5 +212,8 @@ async fn after_unsubscribing_no_action_comes_and_subscribing_twice_brings_each_o
     client.barrier().await;
     assert_eq!(client.kinds(CHAT), kinds);
     client.subscribe(CHAT).await.unwrap();
-    assert_eq!(client.chat(CHAT), speaker.chat(CHAT), "and it can come back");
+    // A chat's title travels on the session's channel.
+    let title = speaker.session(S).chats[0].title.clone();
+    assert_eq!(title, r#"script:[{"say":"once"}]"#);
+    assert_eq!(*client.chat(CHAT), ChatState { title, ..speaker.chat(CHAT).clone() }, "and it can come back");
 }

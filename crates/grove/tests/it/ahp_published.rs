@@ -13,7 +13,7 @@ use ahp_ws::WebSocketTransport;
 use futures_util::FutureExt;
 use grove_testkit::PATIENCE;
 use grove_testkit::ahp::{message, must_be_same, turn_started};
-use grove_wire::ahp::{Action, ROOT, SnapshotState, reduce, status};
+use grove_wire::ahp::{Action, ROOT, SnapshotState, derive_session, reduce, status};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -139,6 +139,9 @@ impl Published {
         if let Some(state) = self.ours.get_mut(&event.channel) {
             let action: Action = serde_json::from_value(serde_json::to_value(&envelope.action).unwrap()).unwrap();
             reduce::reduce(state, &action);
+            if let SnapshotState::Session(session) = state {
+                derive_session(session);
+            }
         }
         self.actions.push((event.channel, envelope.action));
     }

@@ -77,7 +77,7 @@ async fn a_folder_may_be_named_from_the_home_folder_and_a_relative_one_is_refuse
     host.place.write("home/my-project/x", "");
     let mut client = host.ahp("a").await;
     let folder = file_uri(&host.place.home().join("my-project"));
-    for (n, named) in ["~/my-project", "~//my-project", &folder].into_iter().enumerate() {
+    for (n, named) in ["~/my-project", "~//my-project", "~/my-project/", &folder].into_iter().enumerate() {
         let session = format!("scripted:/n{n}");
         client.get(Method::CreateSession, json!({"channel": session, "workingDirectories": [named]})).await;
         client.follow(&session).await;
@@ -85,9 +85,13 @@ async fn a_folder_may_be_named_from_the_home_folder_and_a_relative_one_is_refuse
         let found = client.get(Method::ResourceResolve, json!({"channel": ROOT, "uri": named})).await;
         assert_eq!((&found["uri"], &found["type"]), (&json!(folder), &json!("directory")), "{named}");
     }
-    client.get(Method::CreateSession, json!({"channel": "scripted:/home", "workingDirectories": ["~"]})).await;
-    client.follow("scripted:/home").await;
-    assert_eq!(client.session("scripted:/home").working_directories, Some(vec![file_uri(&host.place.home())]));
+    for (n, named) in ["~", "~/", "~//"].into_iter().enumerate() {
+        let session = format!("scripted:/home{n}");
+        client.get(Method::CreateSession, json!({"channel": session, "workingDirectories": [named]})).await;
+        client.follow(&session).await;
+        let home = file_uri(&host.place.home());
+        assert_eq!(client.session(&session).working_directories, Some(vec![home]), "{named}");
+    }
     for bad in ["my-project", "./x", "~you/x", "~~", ""] {
         let params = json!({"channel": "scripted:/bad", "workingDirectories": [bad]});
         let error = client.refused(Method::CreateSession, params).await;
@@ -291,9 +295,14 @@ async fn chats_of_a_session_run_beside_one_another_and_last() {
     client.subscribe(SIDE).await.unwrap();
     client.subscribe("ahp-chat:/third").await.unwrap();
     client.until(|client| client.chat("ahp-chat:/third").turns.len() == 1).await;
-    for taken in [SIDE, "ahp-chat:/side", CHAT, PLAIN_CHAT, "ahp-chat:/third", "nonsense", S] {
+    for taken in [SIDE, "ahp-chat:/side", CHAT, PLAIN_CHAT, "ahp-chat:/third"] {
         let error = client.refused(Method::CreateChat, json!({"channel": S, "chat": taken})).await;
         assert_eq!(error.code, -32010, "{taken}: {error}");
+    }
+    for no_chat in ["nonsense", S] {
+        let error = client.refused(Method::CreateChat, json!({"channel": S, "chat": no_chat})).await;
+        assert_eq!(error.code, -32602, "{no_chat}: {error}");
+        assert!(error.message.contains("is not a chat's URI"), "{error}");
     }
     let nowhere = json!({"channel": "scripted:/none", "chat": "ahp-chat:/x"});
     assert_eq!(client.refused(Method::CreateChat, nowhere).await.code, -32001);

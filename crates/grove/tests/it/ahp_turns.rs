@@ -2,8 +2,8 @@
 
 use grove_testkit::ahp::{Client, markdown, message};
 use grove_wire::ahp::{
-    Method, ResponsePart, SessionInputRequest, ToolCallCancellationReason, ToolCallConfirmationReason, ToolCallState,
-    ToolInput, Turn, TurnState, status,
+    ChatState, Method, ResponsePart, SessionInputRequest, ToolCallCancellationReason, ToolCallConfirmationReason,
+    ToolCallState, ToolInput, Turn, TurnState, status,
 };
 use serde_json::{Value, json};
 
@@ -184,7 +184,10 @@ async fn a_permission_that_is_denied_or_skipped_says_why() {
         }
         client.must_agree_on_all().await;
     }
-    let seen = client.chat(CHAT).clone();
+    // A chat's title travels on the session's channel.
+    let title = client.session(S).chats[0].title.clone();
+    assert!(title.starts_with("script:["), "{title}");
+    let seen = ChatState { title, ..client.chat(CHAT).clone() };
     let host = host.stop().serve(&[]);
     let mut client = host.ahp_subscriber("b").await;
     assert_eq!(*client.chat(CHAT), seen, "what a person said is there after a restart");

@@ -211,10 +211,14 @@ fn who_is_served_on_stdio_is_told_why_it_ends() {
 #[test]
 fn what_is_said_of_a_host_has_no_place_beside_stdio() {
     let place = Place::new();
-    for args in [&["--listen", "127.0.0.1:0"][..], &["--json"], &["--insecure"], &["--store", "memory"]] {
+    for args in [&["--listen", "127.0.0.1:0"][..], &["--insecure"], &["--store", "memory"]] {
         let ran = place.run(&[&["serve", "--stdio"], args].concat());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
     }
+    let ran = place.run(&["serve", "--stdio", "--json"]);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &said["error"]["code"]), (Some(2), &json!("usage")), "{said}");
+    assert!(said["error"]["message"].as_str().unwrap().contains("'--stdio' cannot be used with '--json'"), "{said}");
 }
 
 #[test]

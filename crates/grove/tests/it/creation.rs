@@ -255,7 +255,7 @@ async fn ends_well(host: &Host, client: &mut Client, snapshot: &Value) {
     }
     // Whether the agent was quicker than the subscription is nobody's business.
     kinds.retain(|kind| kind != "session/ready");
-    assert_eq!(kinds, ["session/turnStarted", "session/delta", "session/turnComplete"]);
+    assert_eq!(kinds, ["session/turnStarted", "session/titleChanged", "session/delta", "session/turnComplete"]);
     let state = host.snapshot(S).await;
     assert_eq!((state.lifecycle, state.turns.len()), (Lifecycle::Ready, 1));
 }

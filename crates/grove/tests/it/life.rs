@@ -73,9 +73,9 @@ async fn a_turn_that_hangs_gets_5_seconds_and_ends_in_error() {
     let mut host = Host::start();
     let mut client = host.client_with_session("a").await;
     let mut other = host.subscriber("b").await;
-    let tool = json!({"name": "sleep", "permission": "shell"});
-    client.script(S, "t", json!([{"say": "x"}, {"tool": tool}])).await;
-    client.asked(S).await;
+    // One that waits for a person would not end: the next host goes on with it.
+    client.script(S, "t", json!([{"say": "x"}, {"hang": true}])).await;
+    client.streamed(S, "x").await;
     client.ready_session("scripted:/idle").await;
     host.signal(Signal::TERM);
 
@@ -284,8 +284,11 @@ fn a_data_folder_that_cannot_be_made_is_an_error_that_names_it() {
     let file = place.write("a-file", "");
     let mut command = place.grove(&["serve", "--json"]);
     let ran = Ran::from(command.arg("--data-dir").arg(file.join("data")).output().unwrap());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    assert!(ran.stderr.contains(file.join("data").to_str().unwrap()), "{}", ran.stderr);
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, said["error"]["code"].as_str()), (Some(1), Some("failed")));
+    let folder = file.join("data");
+    assert!(said["error"]["message"].as_str().unwrap().contains(folder.to_str().unwrap()), "{said}");
+    assert!(ran.stderr.contains(folder.to_str().unwrap()), "{}", ran.stderr);
 }
 
 #[test]

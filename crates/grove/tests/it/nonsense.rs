@@ -139,10 +139,11 @@ async fn an_unknown_method_is_32601_and_an_unknown_notification_is_ignored() {
     for method in ["noSuchNotification", "subscribe", "action", "initialize"] {
         client.send_json(json!({"jsonrpc": "2.0", "method": method, "params": {"resource": "agenthost:root"}})).await;
     }
-    for params in
-        [json!({}), json!([]), json!({"clientSeq": "1", "action": {}}), json!({"clientSeq": -1, "action": {}})]
-    {
+    let (unnumbered, negative) = (json!({"clientSeq": "1", "action": {}}), json!({"clientSeq": -1, "action": {}}));
+    for params in [json!({}), json!([]), json!({"clientSeq": "1"}), json!({"clientSeq": 1})] {
         client.send_json(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})).await;
+    }
+    for params in [&json!({}), &json!([]), &unnumbered, &negative] {
         client.send_json(json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": params})).await;
     }
     // An answer that nobody asked for.
@@ -151,6 +152,19 @@ async fn an_unknown_method_is_32601_and_an_unknown_notification_is_ignored() {
     client.settle().await;
     assert_eq!(client.envelopes.len(), 0);
     assert_eq!(client.roots.len(), 0);
+    // Whoever waits for the echo of an action hears that none comes: under its number, where it has one.
+    for params in [unnumbered, json!({"action": {}})] {
+        client.send_json(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params})).await;
+        let answer = client.json().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32602)), "{params}");
+    }
+    client.send_json(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": negative})).await;
+    let told = client.json().await;
+    let envelope = &told["params"]["envelope"];
+    assert_eq!((&told["method"], &envelope["action"]), (&json!("action"), &json!({})), "{told}");
+    assert_eq!(envelope["origin"], json!({"clientId": "a", "clientSeq": -1}));
+    assert!(envelope["rejectionReason"].as_str().unwrap().contains("clientSeq"), "{told}");
+    client.settle().await;
 }
 
 #[tokio::test]

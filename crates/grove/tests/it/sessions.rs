@@ -78,10 +78,17 @@ async fn ls_is_a_table_or_the_summaries() {
     let mut all = asked(place, &["ls", "--json", "--all"]);
     for session in all["sessions"].as_array_mut().unwrap() {
         let members = session.as_object_mut().unwrap();
-        assert_eq!(members.remove("source"), Some(json!("grove")), "with --all each says whose it is");
+        assert_eq!(members.remove("source"), Some(json!("grove")), "each says whose it is");
         let id = members["resource"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        assert_eq!(members.remove("id"), Some(json!(id)));
         assert_eq!(members.remove("sourceId"), Some(json!(id)));
         assert_eq!(members.remove("host"), Some(json!("local")), "and where it is");
+        assert_eq!(members.remove("agent"), Some(json!("scripted")));
+        assert_eq!(members.remove("cwd"), Some(Value::Null));
+        let does = if id == "0123456789ab" { "working" } else { id.as_str() };
+        assert_eq!(members.remove("status"), Some(json!(does)), "in a word");
+        let bits = members.remove("statusBits").expect("AHP's bits are there too");
+        members.insert("status".to_owned(), bits);
     }
     let theirs = client.sessions();
     theirs.refresh().await.unwrap();

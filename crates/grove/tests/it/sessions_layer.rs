@@ -477,8 +477,9 @@ fn ls(place: &Place) -> Value {
     serde_json::from_str(&told(place, &["ls", "--json", "--no-start"])).unwrap()
 }
 
+/// When, in milliseconds since 1970, as the layer says it.
 fn seen_by_ls(place: &Place) -> u64 {
-    ls(place)["away"][0]["seenAt"].as_u64().unwrap()
+    grove_wire::ahp::time::parse(ls(place)["away"][0]["seenAt"].as_str().unwrap()).unwrap().0
 }
 
 #[tokio::test]

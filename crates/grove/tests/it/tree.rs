@@ -216,7 +216,7 @@ async fn sessions_and_their_chats_are_renamed_and_keep_their_names() {
     let place = &host.place;
     let named = place.run(&["rename", "s", "--chat", "side", "The \x1b[2Jreview"]);
     assert_eq!((named.code, named.stdout), (Some(0), format!("{SIDE} is called The [2Jreview\n")), "{}", named.stderr);
-    let told = session.until(|state| (state.session()?.chats[1].title == "The \x1b[2Jreview").then_some(()));
+    let told = session.until(|state| (state.session()?.chats[1].title == "The [2Jreview").then_some(()));
     tokio::time::timeout(grove_testkit::PATIENCE, told).await.expect("nobody is told").unwrap();
     let whole = asked(place, &["rename", "s", "The work", "--json", "--protocol", "v1"]);
     assert_eq!(whole, json!({"session": S, "chat": null, "title": "The work"}));
@@ -265,9 +265,11 @@ async fn filters_and_words_choose_what_is_shown() {
     assert_eq!((rows(place, &["--filter", "default"]).len(), tools(&whole)), (whole.len() + 1, 1), "{whole:?}");
     let no_tools = without_leaf(&["--filter", "no-tools"]);
     assert_eq!((no_tools.len(), tools(&no_tools)), (whole.len() - 1, 0), "{no_tools:?}");
-    let user = without_leaf(&["--filter", "user-only"]);
+    // The position is the nearest row that the filter shows.
+    let user = rows(place, &["--filter", "user-only"]);
     assert!(user.len() == 4 && user.iter().all(|row| row["role"] == "user"), "{user:?}");
-    let labeled = without_leaf(&["--filter", "labeled-only"]);
+    assert_eq!(user.iter().filter(|row| row["leaf"] == true).count(), 1, "{user:?}");
+    let labeled = rows(place, &["--filter", "labeled-only"]);
     assert!(labeled.len() == 1 && labeled[0]["id"] == one && labeled[0]["label"] == "good", "{labeled:?}");
     assert!(without_leaf(&["--filter", "all"]).iter().any(|row| row["kind"] == "label"));
     let found = without_leaf(&["--search", "ASSISTANT tw"]);

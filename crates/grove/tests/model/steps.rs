@@ -11,6 +11,8 @@ use crate::world::{World, connected, turns};
 
 /// Of more sessions none is made.
 const MOST_SESSIONS: usize = 8;
+/// How many characters a label may have.
+const LONGEST_LABEL: usize = 200;
 
 impl World {
     pub(crate) async fn carry_out(&mut self, operation: &Operation) {
@@ -123,7 +125,13 @@ impl World {
         let choice = entry.checked_rem(2 * count)?;
         let (turn, part) = ((choice / 2) as usize, if choice % 2 == 0 { Part::Prompt } else { Part::Answer });
         let entry = self.entry(session, turn, part).await;
-        self.ask("x-grove/label", session, json!({"entry": entry, "label": label})).await.unwrap();
+        let labelled = self.ask("x-grove/label", session, json!({"entry": entry, "label": label})).await;
+        if label.chars().count() > LONGEST_LABEL {
+            let refused = labelled.unwrap_err();
+            assert!(refused.contains("a label may have"), "{refused}");
+            return Some(session);
+        }
+        labelled.unwrap();
         let labels = &mut self.sessions[session].labels;
         match label {
             "" => drop(labels.remove(&(turn, part))),
@@ -269,13 +277,12 @@ impl World {
         let chat = self.follow(session).await;
         let is_running = self.client.chat(&chat).active_turn.is_some();
         assert!(is_running, "a turn that waited for a permission has ended with its host ({end:?})");
-        self.client.call_that(&chat, waits).await;
+        let call = self.client.call_that(&chat, waits).await;
         let verdict = match approve {
             true => json!({"approved": true, "confirmed": "user-action"}),
             false => json!({"approved": false, "reason": "denied"}),
         };
-        let mut action =
-            json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": format!("{turn}-call-0")});
+        let mut action = json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call.id().unwrap()});
         action.as_object_mut().unwrap().extend(verdict.as_object().unwrap().clone());
         self.client.dispatch(&chat, action).await;
         let ended = self.client.turn_end(&chat, &turn).await;

@@ -193,6 +193,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
         loop {
             self.peek()?;
             let at = self.offset;
+            let mut is_unsound = false;
             let damaged = match self.value(buffer, self.longest) {
                 // What is told is followed by what may follow an item.
                 Ok(fits) if self.first_key.is_none() || matches!(self.peek()?, Some(b',' | b']')) => {
@@ -204,6 +205,7 @@ impl<'a, R: BufRead> Scanner<'a, R> {
                         Verdict::Unsound if has_more() => Some(Damaged::Item),
                         Verdict::Unsound => {
                             each(Piece::Fragment { is_last: false }, at, Some(buffer));
+                            is_unsound = true;
                             None
                         }
                         Verdict::Sound => None,
@@ -217,6 +219,11 @@ impl<'a, R: BufRead> Scanner<'a, R> {
                 match self.next_byte()? {
                     Some(b',') => {
                         is_resumed = false;
+                        continue;
+                    }
+                    // Behind a damaged item the bracket may be one of that item.
+                    Some(b']') if is_unsound && self.start_ahead(at)? => {
+                        is_resumed = true;
                         continue;
                     }
                     Some(b']') => return Ok(()),
@@ -255,6 +262,29 @@ impl<'a, R: BufRead> Scanner<'a, R> {
         let found = self.find_start(key)?;
         tell(Some(buffer), !found);
         if found { Ok(()) } else { Err(Stop::Ended(end)) }
+    }
+
+    /// Goes on at the next item if one begins within the longest piece, and else stays where it is.
+    fn start_ahead(&mut self, at: u64) -> Result<bool, Stop> {
+        let Some(key) = self.first_key else { return Ok(false) };
+        let mut ahead: Vec<u8> = Vec::new();
+        let mut found = None;
+        while found.is_none() && ahead.len() < self.longest {
+            let chunk = fill(&mut self.source)?;
+            if chunk.is_empty() {
+                break;
+            }
+            let used = chunk.len().min(self.longest - ahead.len());
+            let searched = ahead.len().saturating_sub(WINDOW);
+            ahead.extend_from_slice(&chunk[..used]);
+            self.source.consume(used);
+            self.offset += used as u64;
+            found = start_in(&ahead[searched..], key).map(|start| searched + start);
+        }
+        match self.put_back(&ahead[found.unwrap_or(0)..]) {
+            true => Ok(found.is_some()),
+            false => Err(Stop::Ended(End::Broken(at))),
+        }
     }
 
     /// Reads on up to where an item begins; `false` where none does.

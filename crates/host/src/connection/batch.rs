@@ -2,7 +2,8 @@
 //!
 //! Requests take effect in their order. One that takes its time holds up neither what the client says next nor what streams
 //! out. Only an answer with a snapshot has a fixed place, before the events that follow it: where a batch has one, and a
-//! request that takes its time as well, it is answered by two frames.
+//! request that takes its time as well, it is answered by two frames. The answers of the other requests are beside the
+//! snapshot, so its frame comes before what those in front of it cause, too.
 
 use std::sync::Arc;
 
@@ -96,6 +97,7 @@ pub(super) async fn handle(
     let expected = ANSWER_BYTES.saturating_mul(messages.len()).min(most);
     let Some(permit) = queue.answer_permit(expected).await else { return };
     let mut answers = Answers::new(limit);
+    let has_place = messages.iter().any(|message| matches!(Kind::of(message), Kind::Placed));
     let mut place = None;
     let mut slow = Vec::new();
     for message in messages {
@@ -108,7 +110,8 @@ pub(super) async fn handle(
             answers.refuse(id.as_ref());
             continue;
         }
-        if matches!(kind, Kind::Placed) && place.is_none() {
+        let is_answered_there = id.is_some() && !matches!(kind, Kind::Slow(_));
+        if has_place && is_answered_there && place.is_none() {
             let permit = queue.further_permit(ANSWER_BYTES.min(most)).await;
             let (sender, receiver) = oneshot::channel();
             queue.push(Outgoing::Slot(receiver));

@@ -117,7 +117,7 @@ async fn an_agent_that_breaks_down_ends_its_turn_in_error_and_the_host_goes_on()
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_hangs_ends_its_turn_in_error_after_the_silence_allowed() {
-    let silence = Duration::from_secs(1_800);
+    let silence = Duration::from_secs(10);
     let limits = Limits { turn_silence: silence, ..Limits::default() };
     let env = Env { clock: Arc::new(PausedClock::new()), ..Env::in_memory() };
     let config = Config { limits, ..Config::default() };

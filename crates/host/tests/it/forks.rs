@@ -400,7 +400,7 @@ async fn a_chat_that_cannot_begin_so_is_refused_with_the_reason() {
     client.script(&chat, "t2", json!([{"hang": true}])).await;
     client.until(|client| client.chat(&chat).active_turn.is_some()).await;
     let refused = client.ask("createChat", source("fork", &chat, "t2")).await.unwrap_err();
-    assert!(refused.message.contains("wait until it is over"), "{refused:?}");
+    assert!(refused.message.contains("wait for its end"), "{refused:?}");
     client.ask("createChat", source("fork", &chat, "t1")).await.unwrap();
     client.subscribe(NEW).await.unwrap();
     assert_eq!(said(&client, NEW), ["one"], "a running turn is not in the way of what was before it");

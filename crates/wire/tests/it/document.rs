@@ -258,5 +258,6 @@ fn the_limits_are_those_of_the_code() {
         table("Limits", "what").iter().map(|row| (row["what"], row["limit"].to_owned())).collect();
     let known =
         [("nesting of a message", format!("{MAX_DEPTH} levels")), ("messages in a batch", MAX_BATCH.to_string())];
-    assert_eq!(documented, known);
+    // The limits of messages come first; those below are the host's.
+    assert_eq!(documented[..known.len()], known);
 }

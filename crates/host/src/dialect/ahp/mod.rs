@@ -18,6 +18,7 @@ use grove_core::{ClientId, Session, SessionEvent};
 use grove_wire::ahp::uri::{Channel, Names, Spelling};
 use grove_wire::ahp::{self, Method, Version, error_code};
 use grove_wire::jsonrpc::{self, Calls, ErrorObject, Id, Request};
+use grove_wire::unnumbered::UnnumberedAction;
 use serde_json::value::RawValue;
 
 use self::resources::Watches;
@@ -112,8 +113,10 @@ impl Peer {
             Method::CreateChat => self.create_chat(params).await.map(|()| encode(&id, &())),
             Method::DisposeChat => self.dispose_chat(params).await.map(|()| encode(&id, &())),
             Method::Completions => self.completions(params).await.map(|result| encode(&id, &result)),
-            Method::ResolveSessionConfig => self.resolve_config(params).map(|result| encode(&id, &result)),
-            Method::SessionConfigCompletions => self.config_completions(params).map(|result| encode(&id, &result)),
+            Method::ResolveSessionConfig => self.resolve_config(params).await.map(|result| encode(&id, &result)),
+            Method::SessionConfigCompletions => {
+                self.config_completions(params).await.map(|result| encode(&id, &result))
+            }
             Method::Authenticate => self.authenticate(params).map(|result| encode(&id, &result)),
             Method::ResourceRead => self.read(params).await.map(|result| encode(&id, &result)),
             Method::ResourceList => self.list(params).await.map(|result| encode(&id, &result)),
@@ -151,7 +154,10 @@ impl Peer {
             }
             ahp::notify::DISPATCH_ACTION => match read_params::<ahp::DispatchActionParams>(params) {
                 Ok(params) => self.dispatch(client, params).await,
-                Err(error) => unnumbered::refuse(&self.host, self.id, client, params, error).await,
+                Err(error) => {
+                    let refusal = UnnumberedAction::refusal;
+                    unnumbered::refuse(&self.host, self.id, client, params, error, refusal).await
+                }
             },
             other => Err(ErrorObject::unknown_method(other)),
         }

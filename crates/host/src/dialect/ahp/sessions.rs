@@ -19,7 +19,7 @@ use crate::dialect::history::unavailable;
 use crate::dialect::turns::{self, FoundTurns, TurnsError, newest};
 use crate::dialect::x_grove::{refusal_code, tree_error};
 use crate::history::{CONTINUE_FIRST, Query};
-use crate::host::{CreateError, CreateSession};
+use crate::host::{CreateError, CreateSession, install_hint};
 use crate::sequencer::{Aside, Found, Published, Reply, ToSequencer, Wanted};
 use crate::session::{NewChat, Refusal, SessionHandle, ToSession};
 
@@ -90,7 +90,7 @@ impl Peer {
         if self.host.is_history(&Wanted::Session(name.clone())).await {
             return Err(ErrorObject::new(error_code::SESSION_ALREADY_EXISTS, CONTINUE_FIRST));
         }
-        let provider = self.provider_of(params.provider, &name)?;
+        let provider = self.provider_of(params.provider, &name).await?;
         let active_client = params.active_client.map(ahp::decode::active_client).transpose();
         let active_client = active_client.map_err(ErrorObject::invalid_params)?;
         if active_client.as_ref().is_some_and(|active| Some(&active.client) != self.client.as_ref()) {
@@ -119,18 +119,17 @@ impl Peer {
 
     /// The agent that a new session is for: the one that is named, else the one that its URI names, else the default.
     /// A URI that is not plain must name its agent, or nobody would find the session under it.
-    fn provider_of(&self, named: Option<String>, name: &SessionName) -> Result<ProviderId, ErrorObject> {
+    async fn provider_of(&self, named: Option<String>, name: &SessionName) -> Result<ProviderId, ErrorObject> {
         let of_scheme = match name.spelling() {
             Spelling::Plain | Spelling::Derived => None,
             Spelling::Computed => Some(ProviderId::from(name.scheme.as_str())),
         };
         let provider =
             named.map(ProviderId::from).or_else(|| of_scheme.clone()).or_else(|| self.host.default_provider());
+        if let Some(provider) = &provider {
+            self.must_have(provider).await?;
+        }
         match provider {
-            Some(provider) if !self.host.has_agent(&provider) => {
-                let message = format!("there is no agent for provider {}", shown(provider.as_str()));
-                Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
-            }
             Some(provider) if of_scheme.is_some_and(|scheme| scheme != provider) => {
                 let message = format!("a session of {provider} is named {provider}:/<id> or ahp-session:/<id>");
                 Err(ErrorObject::invalid_params(message))
@@ -380,13 +379,16 @@ impl Peer {
     }
 
     /// What can be set is what the agent is known to take. What it does not know has no effect and is not given back.
-    pub(super) fn resolve_config(
+    pub(super) async fn resolve_config(
         &self,
         params: Option<&RawValue>,
     ) -> Result<ahp::ResolveSessionConfigResult, ErrorObject> {
         let params: ahp::ResolveSessionConfigParams = read_params(params)?;
-        let provider = params.provider.clone().map(ProviderId::from).or_else(|| self.host.default_provider());
-        self.must_have(params.provider)?;
+        let named = params.provider.map(ProviderId::from);
+        if let Some(provider) = &named {
+            self.must_have(provider).await?;
+        }
+        let provider = named.or_else(|| self.host.default_provider());
         let known = provider.and_then(|provider| self.host.settings_of(&provider));
         let mut config = known.unwrap_or_else(|| SessionConfig::of(Extra::new()));
         config.choose(params.config.unwrap_or_default());
@@ -394,22 +396,26 @@ impl Peer {
         Ok(ahp::ResolveSessionConfigResult { schema: config.schema, values: config.values })
     }
 
-    pub(super) fn config_completions(
+    pub(super) async fn config_completions(
         &self,
         params: Option<&RawValue>,
     ) -> Result<ahp::SessionConfigCompletionsResult, ErrorObject> {
         let params: ahp::SessionConfigCompletionsParams = read_params(params)?;
-        self.must_have(params.provider)?;
+        if let Some(provider) = params.provider.map(ProviderId::from) {
+            self.must_have(&provider).await?;
+        }
         Ok(ahp::SessionConfigCompletionsResult::default())
     }
 
-    fn must_have(&self, provider: Option<String>) -> Result<(), ErrorObject> {
-        match provider.map(ProviderId::from) {
-            Some(provider) if !self.host.has_agent(&provider) => {
-                let message = format!("there is no agent for provider {}", shown(provider.as_str()));
+    /// Where the agent is not known, it is looked for once more.
+    async fn must_have(&self, provider: &ProviderId) -> Result<(), ErrorObject> {
+        match self.host.agent_named(provider).await {
+            Some(_) => Ok(()),
+            None => {
+                let hint = install_hint(provider);
+                let message = format!("there is no agent for provider {}{hint}", shown(provider.as_str()));
                 Err(ErrorObject::new(error_code::PROVIDER_NOT_FOUND, message))
             }
-            Some(_) | None => Ok(()),
         }
     }
 

@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use grove_core::{ClientId, ModelId, ProviderId, Session, SessionEvent, SessionUri, Timestamp, TurnId};
 use grove_wire::jsonrpc::{self, ErrorObject, Id, Request};
 use grove_wire::registry::Registry;
+use grove_wire::unnumbered::UnnumberedAction;
 use grove_wire::v1::{self, Method, error_code, project};
 use grove_work::{FileError, file_uri, local_path};
 use serde::Deserialize;
@@ -472,7 +473,10 @@ impl Peer {
             v1::notify::DISPATCH_ACTION => {
                 let params = match read_params::<v1::DispatchActionParams>(params) {
                     Ok(params) => params,
-                    Err(error) => return unnumbered::refuse(&self.host, self.id, client.clone(), params, error).await,
+                    Err(error) => {
+                        let refusal = UnnumberedAction::refusal_v1;
+                        return unnumbered::refuse(&self.host, self.id, client.clone(), params, error, refusal).await;
+                    }
                 };
                 let origin = Origin { client: client.clone(), client_seq: params.client_seq, extra: None };
                 self.dispatch(origin, params.action).await?;
