@@ -134,7 +134,9 @@ impl Asking {
         let given = match &self.waiting {
             Waiting::Permission(permission) => {
                 return match verdict(permission, line) {
-                    Ok(verdict) => Reply::Done(Box::new(Deed::Permit { permission: permission.clone(), verdict })),
+                    Ok(verdict) => {
+                        Reply::Done(Box::new(Deed::Permit { permission: Box::new(permission.clone()), verdict }))
+                    }
                     Err(why) => Reply::Again(why),
                 };
             }

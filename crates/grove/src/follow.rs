@@ -70,7 +70,7 @@ pub(crate) async fn follow<T: Talk>(talk: &mut T, until: Until, manner: Manner) 
         // Who stays for more than one turn types while the agent speaks.
         true if until == Until::Left && screen.can_have_an_input_line() => {
             screen.open_input();
-            Source::Keys(Keyboard::open()?)
+            Source::Keys(Box::new(Keyboard::open()?))
         }
         true => Source::lines(),
     };
@@ -281,7 +281,7 @@ impl<T: Talk> Follower<'_, T> {
                 Waiting::Permission(permission) if self.yes => {
                     self.dealt_with.insert(permission.request.clone());
                     let verdict = Verdict { by: By::Setting, ..Verdict::new(true) };
-                    self.act(Deed::Permit { permission, verdict }).await?;
+                    self.act(Deed::Permit { permission: Box::new(permission), verdict }).await?;
                 }
                 Waiting::Permission(_) | Waiting::Questions { .. } if interactive => {
                     if self.asking.is_none() {

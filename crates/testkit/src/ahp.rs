@@ -484,13 +484,10 @@ impl Client {
 /// may hold fewer turns; those that both hold must agree.
 pub fn must_be_same(whose: &str, uri: &str, mut mine: SnapshotState, mut theirs: SnapshotState) {
     for state in [&mut mine, &mut theirs] {
-        match state {
-            SnapshotState::Chat(chat) => {
-                chat.title.clear();
-                chat.changes = None;
-                chat.interactivity = None;
-            }
-            _ => {}
+        if let SnapshotState::Chat(chat) = state {
+            chat.title.clear();
+            chat.changes = None;
+            chat.interactivity = None;
         }
     }
     if let (SnapshotState::Chat(mine), SnapshotState::Chat(theirs)) = (&mut mine, &mut theirs)

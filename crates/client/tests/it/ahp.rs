@@ -132,9 +132,8 @@ impl Talk {
 /// A state without what no action of its channel carries, which is as old as its snapshot: a chat's title, which travels
 /// on the session's channel.
 fn comparable(mut state: State) -> State {
-    match &mut state {
-        State::Chat(chat) => chat.title.clear(),
-        _ => {}
+    if let State::Chat(chat) = &mut state {
+        chat.title.clear();
     }
     state
 }

@@ -151,7 +151,7 @@ impl<'a> Todos<'a> {
             let sql = format!("DELETE FROM todo_deps WHERE {column} IN (SELECT id FROM todos WHERE {stale})");
             statements.push(Statement::run(&sql));
         }
-        statements.push(Statement::run(&format!("DELETE FROM todos WHERE {stale}")));
+        statements.push(Statement::run(format!("DELETE FROM todos WHERE {stale}")));
         self.database.transaction(statements).await.map(|_| ())
     }
 

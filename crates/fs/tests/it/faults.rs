@@ -39,6 +39,9 @@ enum Fault {
     SlowNonsense(Duration, Value),
 }
 
+/// How a provider counts the size of a text.
+type CountSize = fn(&str) -> usize;
+
 /// A provider that does to each call what the next fault says, and nothing to those behind the last.
 #[derive(Debug)]
 struct Faulty {
@@ -48,7 +51,7 @@ struct Faulty {
     in_flight: AtomicUsize,
     most_in_flight: AtomicUsize,
     /// How it counts the size of a file that is text.
-    count: Mutex<Option<fn(&str) -> usize>>,
+    count: Mutex<Option<CountSize>>,
 }
 
 impl Faulty {

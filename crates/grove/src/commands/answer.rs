@@ -70,7 +70,7 @@ fn decide(
         let verdict = verdict(&permission)?;
         let waiting = Waiting::Permission(permission.clone());
         let (request, approved) = (permission.request.clone(), verdict.approved);
-        start(&mut talk, Deed::Permit { permission, verdict }).await?;
+        start(&mut talk, Deed::Permit { permission: Box::new(permission), verdict }).await?;
         if args.json {
             return Ok(say(json!({"session": talk.uri(), "request": request, "approved": approved}))?);
         }

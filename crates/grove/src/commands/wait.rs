@@ -87,7 +87,7 @@ async fn settled(talk: &mut AnyTalk) -> Result<State, Failure> {
         if !talk.waiting().is_empty() {
             return Ok(State::Waiting);
         }
-        if let Some(state) = talk.look(|view| ended(view)) {
+        if let Some(state) = talk.look(ended) {
             return Ok(state);
         }
         tokio::select! {

@@ -52,7 +52,7 @@ fn call(tool: &Tool<'_>) -> ForeignToolCall {
     ForeignToolCall {
         name: tool.does.to_owned(),
         summary: Some(state.to_owned()),
-        raw_input: tool.input.map(|input| Value::from(input)),
+        raw_input: tool.input.map(Value::from),
         ..ForeignToolCall::default()
     }
 }

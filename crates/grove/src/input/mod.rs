@@ -39,7 +39,7 @@ pub(crate) enum Source {
     None,
     /// Lines of a terminal that does the editing itself.
     Lines(mpsc::Receiver<String>),
-    Keys(Keyboard),
+    Keys(Box<Keyboard>),
 }
 
 impl Source {

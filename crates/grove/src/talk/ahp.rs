@@ -276,7 +276,9 @@ impl Talk for Conversation {
                 // The host counts for itself, and what it has confirmed is what is shown.
                 (None, ChatAction::TurnCancelled(ChatTurnCancelled { turn_id: turn, duration: 0, meta: None }))
             }
-            Deed::Permit { permission, verdict } => (Some(permission.chat.clone()), Self::confirm(permission, verdict)),
+            Deed::Permit { permission, verdict } => {
+                (Some(permission.chat.clone()), Self::confirm(*permission, verdict))
+            }
             Deed::Answer { chat, request, answers } => (
                 Some(chat),
                 ChatAction::InputCompleted(ChatInputCompleted {

@@ -330,7 +330,7 @@ pub(crate) enum Deed {
         turn: String,
     },
     Permit {
-        permission: Permission,
+        permission: Box<Permission>,
         verdict: Verdict,
     },
     /// Answers to all questions of a request, or none: then it is declined.

@@ -1,6 +1,6 @@
 //! Sessions and chats in the Agent Host Protocol: how they come, are listed, named and go.
 
-use grove_wire::ahp::{Method, ROOT, SessionLifecycle, TurnState, status};
+use grove_wire::ahp::{ChatState, Method, ROOT, SessionLifecycle, TurnState, status};
 use serde_json::{Value, json};
 
 use crate::ahp_support::*;
@@ -329,7 +329,10 @@ async fn chats_of_a_session_run_beside_one_another_and_last() {
     client.barrier().await;
     client.must_agree_on_all().await;
 
-    let seen: Vec<_> = [CHAT, SIDE, "ahp-chat:/third"].map(|uri| client.chat(uri).clone()).into();
+    // A chat's title travels on the session's channel.
+    let titles: Vec<String> = client.session(S).chats.iter().map(|chat| chat.title.clone()).collect();
+    let chats = [CHAT, SIDE, "ahp-chat:/third"].into_iter().zip(titles);
+    let seen: Vec<_> = chats.map(|(uri, title)| ChatState { title, ..client.chat(uri).clone() }).collect();
     let host = host.stop().serve(&[]);
     let mut client = host.ahp("b").await;
     for chat in seen {

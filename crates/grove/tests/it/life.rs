@@ -118,18 +118,13 @@ async fn a_turn_that_ends_within_the_grace_completes() {
 }
 
 #[tokio::test]
-async fn a_turn_can_be_cancelled_or_answered_within_the_grace() {
+async fn a_turn_can_be_cancelled_within_the_grace() {
     let mut host = Host::start();
     let mut client = host.client_with_session("a").await;
-    client.ready_session("scripted:/asks").await;
     client.script(S, "t", json!([{"say": "x"}, {"hang": true}])).await;
     client.streamed(S, "x").await;
-    client.script("scripted:/asks", "t", json!([{"tool": {"name": "rm", "permission": "shell"}}])).await;
-    client.asked("scripted:/asks").await;
     host.signal(Signal::TERM);
     client.cancel(S, "t").await;
-    client.approve("scripted:/asks", "t", "t-permission-0").await;
-    assert_eq!(client.turn_end("scripted:/asks", "t").await.state, TurnState::Complete);
     let (state, _, ended) = watch_the_end(&mut client, "t").await;
     assert_eq!(state, TurnState::Cancelled);
     assert!(matches!(ended, Ended::Closed { code: 1001, .. }), "{ended:?}");

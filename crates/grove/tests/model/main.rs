@@ -12,6 +12,7 @@
 //! | `GROVE_MODEL_ONLY` | kinds of operations, with commas, beside creating and prompting: `rename,look` |
 //! | `GROVE_MODEL_SHRINK_SECONDS` | how long a failing run is shortened |
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a run says what it tried and what failed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod expected;

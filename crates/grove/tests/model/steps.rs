@@ -109,7 +109,7 @@ impl World {
             return Some(session);
         }
         let turn = (choice / 2) as usize;
-        let part = if choice % 2 == 0 { Part::Prompt } else { Part::Answer };
+        let part = if choice.is_multiple_of(2) { Part::Prompt } else { Part::Answer };
         let entry = self.entry(session, turn, part).await;
         self.ask("x-grove/navigate", session, json!({"entry": entry})).await.unwrap();
         self.sessions[session].position = match part {
@@ -286,7 +286,7 @@ impl World {
         action.as_object_mut().unwrap().extend(verdict.as_object().unwrap().clone());
         self.client.dispatch(&chat, action).await;
         let ended = self.client.turn_end(&chat, &turn).await;
-        assert_eq!(serde_json::to_value(&ended.state).unwrap(), "complete", "{ended:?}");
+        assert_eq!(serde_json::to_value(ended.state).unwrap(), "complete", "{ended:?}");
         let answer = markdown(&ended.response_parts);
         assert!(answer.starts_with(&format!("#{token}# asks")) && answer.contains("and goes on"), "{answer:?}");
         self.sessions[session].say(&turn, &prompt, &answer);

@@ -177,7 +177,7 @@ async fn restore(
     let is_creation = |event: &&Event| {
         matches!(event.change, Change::Session(_, SessionEvent::Created(_))) && event.at == file.created_at()
     };
-    let session = match events.iter().rposition(|event| is_creation(event)) {
+    let session = match events.iter().rposition(is_creation) {
         Some(first) => replay_all(&events[first..], chat, &mut log).await?,
         None => replay_newest(&events, fs, id, chat, limits, &mut log).await?,
     };

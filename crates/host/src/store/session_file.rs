@@ -678,8 +678,8 @@ pub(crate) async fn rebuild(
 
 /// The agent that gave the newest answer in a log. One that another program wrote may name none that this host has.
 async fn provider_in(fs: &dyn SessionFs, path: &str, index: &Index) -> Result<ProviderId, LoadError> {
-    let answers = index.entries().filter(|entry| index.role(*entry) == Some(Role::Assistant));
-    let newest: Vec<EntryNo> = answers.last().into_iter().collect();
+    let mut answers = index.entries().filter(|entry| index.role(*entry) == Some(Role::Assistant));
+    let newest: Vec<EntryNo> = answers.next_back().into_iter().collect();
     let lines = store::read_lines(fs, path, index, &newest).await?;
     let line = lines.first().and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     let name = line.as_ref().and_then(|line| line["message"]["provider"].as_str());

@@ -405,7 +405,7 @@ async fn a_chat_that_cannot_begin_so_is_refused_with_the_reason() {
     client.subscribe(NEW).await.unwrap();
     assert_eq!(said(&client, NEW), ["one"], "a running turn is not in the way of what was before it");
     let refused = client.ask("createChat", source("fork", &chat, "t1")).await.unwrap_err();
-    assert!(refused.message.contains("cannot name a new chat"), "{refused:?}");
+    assert!(refused.message.contains("is a chat of the session scripted:/s already"), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]

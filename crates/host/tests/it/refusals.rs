@@ -79,8 +79,9 @@ async fn an_action_with_a_number_that_cannot_be_used_is_refused_and_not_dropped(
         json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {"clientSeq": -7, "action": started}});
     old.send(dispatched.to_string()).await;
     let told: Value = serde_json::from_str(&old.frame().await.unwrap()).unwrap();
-    assert_eq!(told["params"]["origin"], json!({"clientId": "old", "clientSeq": -7}), "{told}");
-    assert!(told["params"].get("channel").is_none() && told["params"]["rejectionReason"].is_string(), "{told}");
+    let envelope = &told["params"]["envelope"];
+    assert_eq!(envelope["origin"], json!({"clientId": "old", "clientSeq": -7}), "{told}");
+    assert!(envelope.get("channel").is_none() && envelope["rejectionReason"].is_string(), "{told}");
     let dispatched =
         json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": {"clientSeq": null, "action": started}});
     old.send(dispatched.to_string()).await;
