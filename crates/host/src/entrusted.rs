@@ -210,7 +210,7 @@ impl Host {
         if let Some(fork) = self.stores().register().unwritten_fork(store, id) {
             self.write_fork(&fs, store, id, fork).await?;
         }
-        let mut session = self.read_entrusted(&fs, store, id).await?;
+        let mut session = Box::pin(self.read_entrusted(&fs, store, id)).await?;
         let declared = fs.initial_cwd();
         session.working_directories.retain(|folder| declared.as_deref().is_some_and(|home| is_inside(folder, home)));
         if !folders.is_empty() {
@@ -363,7 +363,7 @@ impl Host {
         if file.id() != id {
             return Err(unreadable("session.json", format!("it is that of session {}", file.id())));
         }
-        let had_turns = session_file::with_turns(file, fs.as_ref(), &self.0.config.limits).await;
+        let had_turns = Box::pin(session_file::with_turns(file, fs.as_ref(), &self.0.config.limits)).await;
         match had_turns {
             Ok((_, Some(_))) => Err(ResumeError::LostTurns(id.clone())),
             Ok((session, None)) => Ok(session),

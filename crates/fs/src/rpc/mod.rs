@@ -120,6 +120,8 @@ impl RpcFs {
 
     /// Reads something, when it is its turn, and drops it when it took too long.
     async fn reading<T: Send>(&self, path: &str, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        // A read is a large future, and it is nested deeply: on the heap it costs no caller's stack.
+        let work = Box::pin(work);
         self.in_time(path, async {
             let _turn = self.remote().turn(path).await?;
             work.await

@@ -34,7 +34,7 @@ pub(crate) struct ChatsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ChatsAction {
-    /// List the chats [default]
+    /// List the chats (the default)
     Ls,
     /// Create a chat, with a first prompt if there is one
     New {

@@ -40,6 +40,9 @@ const REGISTER: &str = "entrusted.jsonl";
 /// How long connections may take to hear that the host stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// The stack of each worker thread. Requests are deeply nested futures, which take several times the stack without optimisation.
+const WORKER_STACK_BYTES: usize = 8 << 20;
+
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, args)?;
     if args.detached {
@@ -48,7 +51,8 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Result<(), Failure> {
     }
     log_to_stderr();
     open_files::raise_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().thread_stack_size(WORKER_STACK_BYTES).build().context("no runtime")?;
     runtime.block_on(serve(common, &settings, args))
 }
 

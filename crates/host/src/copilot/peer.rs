@@ -221,8 +221,8 @@ impl Peer {
                 answer(&())
             }
             Method::SessionFsSetProvider => answer(&self.set_provider(read(method, params)?).await?),
-            Method::SessionCreate => answer(&self.create(read(method, params)?).await?),
-            Method::SessionResume => answer(&self.resume(read(method, params)?).await?),
+            Method::SessionCreate => answer(&Box::pin(self.create(read(method, params)?)).await?),
+            Method::SessionResume => answer(&Box::pin(self.resume(read(method, params)?)).await?),
             Method::SessionSend => answer(&self.send(read(method, params)?).await?),
             Method::SessionAbort => answer(&self.abort(read(method, params)?).await?),
             Method::SessionGetMessages => answer(&self.messages(&read::<SessionParams>(method, params)?).await?),
