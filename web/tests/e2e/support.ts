@@ -1,7 +1,7 @@
 /** A real host and a real browser, both started by the test that needs them. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type RequestOptions } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,9 +35,12 @@ export interface Host {
 export async function startHost(data: string, port = 0): Promise<Host> {
   if (!existsSync(program)) throw new Error(`${program} is not there: build it, or say where it is with GROVE_BIN`);
   const args = ['serve', '--data-dir', data, '--listen', `127.0.0.1:${port}`, '--json'];
+  // A file of its own, so that no settings of the machine's user count.
+  const config = join(homeOf(data), 'grove.toml');
+  writeFileSync(config, '', { mode: 0o600 });
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HOME: homeOf(data), GROVE_CONFIG: join(homeOf(data), 'no-grove.toml') },
+    env: { ...process.env, HOME: homeOf(data), GROVE_CONFIG: config },
   });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));
