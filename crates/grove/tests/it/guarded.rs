@@ -175,3 +175,29 @@ async fn check_and_status_tell_what_was_restored_and_what_is_lost() {
     fs::remove_file(place.data().join("damage.jsonl")).unwrap();
     assert_eq!(place.run(&["check"]).code, Some(0));
 }
+
+#[test]
+fn check_expects_no_end_records_of_turns_that_another_program_wrote() {
+    let place = Place::new();
+    let message = |id: &str, parent: Option<&str>, role: &str| {
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-02T03:04:05.000Z",
+            "message": {"role": role, "content": [{"type": "text", "text": id}]}})
+    };
+    let lines = [
+        json!({"type": "session", "version": 3, "id": "elsewhere", "timestamp": "2026-01-02T03:04:05.000Z", "cwd": "/"}),
+        message("u1", None, "user"),
+        message("a1", Some("u1"), "assistant"),
+        message("u2", Some("a1"), "user"),
+        message("a2", Some("u2"), "assistant"),
+    ];
+    let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let file = place.write("elsewhere.jsonl", &log);
+    let host = place.serve(&[]);
+    let imported = host.place.run(&["import", "--new-id", "--json", file.to_str().unwrap()]);
+    let imported: Value = serde_json::from_str(&imported.stdout).unwrap();
+    let id = imported["session"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let moved = host.place.run(&["goto", &id, "a1"]);
+    assert_eq!(moved.code, Some(0), "{moved:?}");
+    let checked = host.place.run(&["check", &id]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+}

@@ -70,9 +70,13 @@ struct Written {
 impl Written {
     /// Whether a turn is in the log, and not just one of the same id on another branch.
     fn has(&self, turn: &Turn) -> bool {
+        self.begun.contains(&(turn.id.clone(), turn.started_at)) || self.has_foreign(turn)
+    }
+
+    /// Whether another program wrote this turn, which has no end record then.
+    fn has_foreign(&self, turn: &Turn) -> bool {
         let time = |first| self.index.time(first).and_then(|time| u64::try_from(time).ok());
-        self.begun.contains(&(turn.id.clone(), turn.started_at))
-            || self.foreign(&turn.id).and_then(time) == Some(turn.started_at.0)
+        self.foreign(&turn.id).and_then(time) == Some(turn.started_at.0)
     }
 
     /// The first entry of a turn that another program wrote. It has no end of its own and is called by that entry.
@@ -227,7 +231,9 @@ impl ChatLog {
     pub(super) fn note(&mut self, turns: &[Arc<Turn>]) {
         if let Some(written) = &mut self.written {
             written.turns.extend(turns.iter().map(|turn| turn.id.clone()));
-            written.begun.extend(turns.iter().map(|turn| (turn.id.clone(), turn.started_at)));
+            // Turns of other programs are found in the index: counting them here would promise end records that the log lacks.
+            let ended: Vec<_> = turns.iter().filter(|turn| !written.has_foreign(turn)).collect();
+            written.begun.extend(ended.into_iter().map(|turn| (turn.id.clone(), turn.started_at)));
         }
     }
 

@@ -106,7 +106,7 @@ async fn verify_log(fs: &dyn SessionFs, session: &SessionId, log: &ExpectedLog) 
              it; {now}"
         )));
     }
-    Ok((turns < extent.turns).then_some(now))
+    Ok((turns < extent.turns).then(|| format!("lost turns: {now}")))
 }
 
 async fn checksum(fs: &dyn SessionFs, path: &str, bytes: u64) -> Result<u32, FsError> {
