@@ -168,22 +168,25 @@ impl CopyJob {
         };
         let (id, at, cwd) = (self.session.to_string(), self.at, self.cwd.clone());
         let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };
-        let Some(leaf) = self.origin.log.leaf.clone() else {
+        let LogPart { boundary, extent, leaf, .. } = self.origin.log.clone();
+        // A leaf before the first entry leaves nothing of a branch, and all branches of a whole log.
+        if boundary == 0 || (extent == Extent::Branch && leaf.is_none()) {
             let (named, naming) = (Named::default(), Naming::default());
             return Ok(Planned { log: begun(&header), index: None, cut_from: None, named, naming });
-        };
+        }
         let index = self.index().await?;
         let path = paths::log(&self.origin.session, &self.origin.chat);
         let (mut named, mut naming) = (Named::default(), Naming::default());
         if self.origin.session != self.session {
-            named = checkpoints::named(self.from.as_ref(), &path, &index, index.find(&leaf)).await?;
+            let leaf = leaf.as_deref().and_then(|leaf| index.find(leaf));
+            named = checkpoints::named(self.from.as_ref(), &path, &index, leaf).await?;
             naming = Naming::of(&index);
         }
-        if self.origin.log.extent == Extent::All {
+        let Some(leaf) = leaf.filter(|_| extent == Extent::Branch) else {
             // What is copied line by line needs no index, and the one that is changed elsewhere need not be kept twice.
             let (log, new) = (forked(&index, &header), forked_index(&index, &header));
             return Ok(Planned { log, index: new, cut_from: None, named, naming });
-        }
+        };
         let seen = Seen { fs: self.from.clone(), path, index: index.clone() };
         let log = seen.with(move |index, source| {
             let header = NewHeader { id: &id, at, cwd: &cwd, parent_session: Some(&parent), title: None };

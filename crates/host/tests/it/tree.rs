@@ -292,6 +292,28 @@ async fn a_session_branches_off_before_a_message_and_a_fork_has_everything() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_fork_made_before_the_first_entry_has_every_branch() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    client.ask("x-grove/navigate", json!({"channel": URI, "entry": null})).await.unwrap();
+    let forked = client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap();
+    let forked = forked["session"].as_str().unwrap().to_owned();
+    let forked_chat = client.follow(&forked).await;
+    assert!(said(&client, &forked_chat).is_empty(), "its leaf is where the other's is");
+    let words = |tree: &Value| tree["rows"].as_array().unwrap().iter().filter(|row| row["role"] == "user").count();
+    let tree = client.ask("x-grove/tree", json!({"channel": forked})).await.unwrap();
+    assert_eq!(words(&tree), 1, "{tree}");
+    host.kill_and_restart(Config::default()).await;
+    let mut late = host.ahp("late").await;
+    let late_chat = late.follow(&forked).await;
+    assert!(said(&late, &late_chat).is_empty());
+    let tree = late.ask("x-grove/tree", json!({"channel": forked})).await.unwrap();
+    assert_eq!(words(&tree), 1, "{tree}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_stored_beside_a_log_goes_with_a_fork() {
     let host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("a").await;
