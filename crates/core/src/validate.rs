@@ -511,9 +511,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             out.session_event(SessionEvent::ModelChanged(model));
         }
         Command::ChangeTitle(title) => {
-            let title = SessionTitle::given(&title);
-            if title != session.session_title() {
-                out.session_event(SessionEvent::TitleChanged(title));
+            let given = SessionTitle::given(&title);
+            // A client shows the text that it sent until it hears otherwise: it is told where that is not the title.
+            if given != session.session_title() || title != given.text() {
+                out.session_event(SessionEvent::TitleChanged(given));
             }
         }
         Command::SetRead(read) if read == session.is_read => {}
@@ -535,9 +536,9 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             if session.main_chat().is_some_and(|main| main.id == chat) {
                 return validate(tip, Command::ChangeTitle(title), who, now);
             }
-            let title = normalized_title(&title).unwrap_or_default();
-            if state.title != title {
-                out.chat_event(&chat, ChatEvent::ChatTitleChanged(title));
+            let given = normalized_title(&title).unwrap_or_default();
+            if state.title != given || title != given {
+                out.chat_event(&chat, ChatEvent::ChatTitleChanged(given));
             }
         }
         Command::AddChat { chat, uri } => {

@@ -27,7 +27,7 @@ fn every_way_to_a_title_normalises_it() {
     scene.act(Command::ChangeTitle(" A\nname ".into())).unwrap();
     assert_eq!(scene.session.title, "A name");
     assert_eq!(scene.chat().title, "A name");
-    assert!(scene.act(Command::ChangeTitle("A name  ".into())).unwrap().is_empty(), "it is called so already");
+    assert!(scene.act(Command::ChangeTitle("A name".into())).unwrap().is_empty(), "it is called so already");
     scene.act(Command::RenameChat { chat: main(), title: "\tOther\t".into() }).unwrap();
     assert_eq!(scene.session.title, "Other");
     scene.host(Command::AddChat { chat: "side".into(), uri: "x:/side".into() }).unwrap();
@@ -38,6 +38,20 @@ fn every_way_to_a_title_normalises_it() {
     agent_says(&mut scene, "By the agent\n");
     assert_eq!(scene.session.title, "By the agent");
     assert!(agent_says(&mut scene, "  ").is_empty(), "an agent takes no title away");
+}
+
+#[test]
+fn a_client_that_sends_another_spelling_of_the_title_is_told_the_title() {
+    let mut scene = Scene::ready().after(Command::ChangeTitle("A name".into()));
+    let told = scene.act(Command::ChangeTitle("A name  ".into())).unwrap();
+    let [Change::Session(_, SessionEvent::TitleChanged(title)), ..] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(title.text(), "A name");
+    scene.host(Command::AddChat { chat: "side".into(), uri: "x:/side".into() }).unwrap();
+    for (sent, is_told) in [("Side", true), ("Side", false), (" Side", true)] {
+        let told = scene.act(Command::RenameChat { chat: "side".into(), title: sent.into() }).unwrap();
+        assert_eq!(!told.is_empty(), is_told, "{sent:?}: {told:?}");
+        assert_eq!(scene.session.chat(&"side".into()).unwrap().title, "Side");
+    }
 }
 
 #[test]

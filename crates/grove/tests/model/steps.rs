@@ -1,5 +1,7 @@
 //! The steps of each operation, on the host and on the model.
 
+use std::time::{Duration, Instant};
+
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::{Method, ResponsePart, ToolCallState};
 use serde_json::{Value, json};
@@ -147,6 +149,7 @@ impl World {
         // Its other chats have other names.
         let chats = Default::default();
         self.sessions.push(Session { uri: made["session"].as_str().unwrap().to_owned(), chats, ..fork });
+        self.note_of_fork(session).await;
         self.check(session).await;
         Some(self.sessions.len() - 1)
     }
@@ -159,8 +162,20 @@ impl World {
         assert_eq!(made["text"], json!(self.sessions[session].turns[turn].prompt), "the prompt to begin with");
         let branch = self.sessions[session].branched(turn);
         self.sessions.push(Session { uri: made["session"].as_str().unwrap().to_owned(), ..branch });
+        self.note_of_fork(session).await;
         self.check(session).await;
         Some(self.sessions.len() - 1)
+    }
+
+    /// Waits until the log of a session names the newest fork: that is written when the fork's own log is complete, at any
+    /// time after the answer.
+    async fn note_of_fork(&self, source: usize) {
+        let Some(fork) = self.sessions.last().map(Session::id) else { return };
+        let begun = Instant::now();
+        while !self.log(source).is_empty() && !String::from_utf8_lossy(&self.log(source)).contains(fork) {
+            assert!(begun.elapsed() < Duration::from_secs(10), "the log does not name the fork {fork}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     async fn merge(&mut self, number: u64, from: u64) -> Option<usize> {

@@ -143,7 +143,7 @@ impl World {
         found.unwrap_or_else(|| panic!("turn {turn} has no {part:?} in the tree: {rows:#?}")).id.clone()
     }
 
-    fn log(&self, session: usize) -> Vec<u8> {
+    pub(crate) fn log(&self, session: usize) -> Vec<u8> {
         let folder = self.place.data().join("session-state").join(self.sessions[session].id());
         std::fs::read(folder.join("events.jsonl")).unwrap_or_default()
     }
