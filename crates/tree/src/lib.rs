@@ -12,6 +12,7 @@
 //!   [`Index::append`] takes in a line that is written to the log, if it fits there.
 //! - [`Damage`]: what is wrong in a log. Damage is data and never an error: whatever can be read is read.
 //! - [`migrate`](migrate::migrate): versions 1 and 2 to version 3. [`repair`](repair::repair): a copy without damage.
+//!   [`restoration`]: a damaged log, completed from elsewhere.
 //! - [`rows`](rows()): the tree as flat rows, with filters, search and pages.
 //! - [`moves`]: leaf moves, labels and compactions as plans, made of the lines in [`entries`]. [`navigate`]: what going
 //!   elsewhere leaves behind, and where one lands. [`branched`](branched()) and [`forked`]: new logs out of old ones.
@@ -67,6 +68,7 @@ pub mod moves;
 pub mod navigate;
 pub mod object;
 pub mod repair;
+pub mod restoration;
 mod role;
 mod rows;
 pub mod scan;

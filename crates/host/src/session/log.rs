@@ -163,6 +163,7 @@ impl ChatLog {
         }
         let Some(written) = &self.written else { return Ok(None) };
         let (bytes, turns) = (written.index.log_length(), written.begun.len() as u64);
+        let leaf = written.index.leaf().map(|leaf| written.index.id(leaf).into_owned()).unwrap_or_default();
         let known = match self.checksum.take() {
             Some(known) => Some(known),
             None => self.known_checksum().await,
@@ -181,7 +182,8 @@ impl ChatLog {
             checksum.hasher.update(&piece);
             checksum.length += piece.len() as u64;
         }
-        let extent = LogExtent { bytes: checksum.length, turns, crc32: checksum.hasher.clone().finalize() };
+        let crc32 = checksum.hasher.clone().finalize();
+        let extent = LogExtent { bytes: checksum.length, turns, crc32, leaf: Some(leaf) };
         self.checksum = Some(checksum);
         Ok(Some(extent))
     }
@@ -556,7 +558,7 @@ fn rehung(line: &str, parent: Option<&str>) -> Option<Vec<u8>> {
 }
 
 /// The id of an entry.
-fn entry_id(line: &str) -> Option<String> {
+pub(crate) fn entry_id(line: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
         id: String,

@@ -36,7 +36,7 @@ pub(crate) use self::checkout::seen_at;
 use self::copying::Copying;
 use self::holding::Holding;
 pub(crate) use self::holding::Presence;
-pub(crate) use self::log::{ChatLog, ChatLogError, Seen};
+pub(crate) use self::log::{ChatLog, ChatLogError, Seen, entry_id};
 pub(crate) use self::publishing::Refusal;
 use self::publishing::{Attempted, Ended, Outbox, done};
 pub(crate) use self::settings::THINKING_SETTINGS;

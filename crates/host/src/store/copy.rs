@@ -55,6 +55,13 @@ pub(crate) enum CopyError {
     Tree(#[from] TreeError),
 }
 
+/// The entry that says where a fork comes from, behind its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForkNote {
+    Written,
+    Left,
+}
+
 /// A log as it will be.
 struct Planned {
     log: NewLog,
@@ -122,10 +129,7 @@ impl CopyJob {
             info = Some(info::forked_from(stamp, &self.origin, &copied));
         }
         let unfinished = format!("{path}.copy");
-        match fs.rm(&unfinished, Removal::One).await {
-            Ok(()) | Err(FsError::NotFound { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        remove(fs, &unfinished).await?;
         let index = self.write(planned, info, &unfinished).await?;
         fs.sync(&unfinished).await?;
         fs.rename(&unfinished, &path).await?;
@@ -134,6 +138,24 @@ impl CopyJob {
             tracing::debug!(session = %self.session, %error, "the note of a copy stays");
         }
         Ok(index)
+    }
+
+    /// The log as it was made, and nothing of what stands beside it: for one that is damaged.
+    pub(crate) async fn log_again(&mut self, note: ForkNote) -> Result<Vec<u8>, CopyError> {
+        let to = self.to.clone();
+        let planned = self.plan().await?;
+        let is_session = self.origin.session != self.session && self.chat.as_str() == Session::MAIN_CHAT;
+        let info = (is_session && note == ForkNote::Written).then(|| {
+            let stamp =
+                Stamp { id: &info::id_of("from", &self.session), parent: planned.log.leaf.as_deref(), at: self.at };
+            info::forked_from(stamp, &self.origin, &Ok(Copied::default()))
+        });
+        let unfinished = format!("{}.copy", paths::log(&self.session, &self.chat));
+        remove(to.as_ref(), &unfinished).await?;
+        self.write(planned, info, &unfinished).await?;
+        let bytes = to.read_file(&unfinished).await?;
+        remove(to.as_ref(), &unfinished).await?;
+        Ok(bytes)
     }
 
     /// What cannot be copied at all stays behind: a fork is not held up by a file that is written all the time.
@@ -303,6 +325,13 @@ impl CopyJob {
             checkpoints: MovedPath { from: paths::folder(source), to: paths::folder(fork), separator: '/' },
             pastes: pastes::moved((self.from.as_ref(), source), (self.to.as_ref(), fork)),
         }
+    }
+}
+
+async fn remove(fs: &dyn SessionFs, path: &str) -> Result<(), FsError> {
+    match fs.rm(path, Removal::One).await {
+        Ok(()) | Err(FsError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -106,7 +106,7 @@ struct ChatFile {
 }
 
 /// How much of a log belongs to a session's file. A log only grows, so its beginning stays what it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LogExtent {
     pub(crate) bytes: u64,
@@ -114,6 +114,9 @@ pub(crate) struct LogExtent {
     pub(crate) turns: u64,
     /// The checksum of these bytes.
     pub(crate) crc32: u32,
+    /// The id of the leaf in them; empty before the first entry. Older files do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) leaf: Option<String>,
 }
 
 /// The extents of a session's logs.
@@ -125,8 +128,8 @@ pub(crate) struct ExpectedLog {
     pub(crate) chat: ChatId,
     pub(crate) extent: Option<LogExtent>,
     pub(crate) has_turns: bool,
-    /// It began as a copy of another chat's.
-    pub(crate) is_copy: bool,
+    /// The log that it began as a copy of.
+    pub(crate) origin: Option<Arc<ChatOrigin>>,
 }
 
 /// A turn that began and is not in the log.
@@ -267,8 +270,8 @@ impl SessionFile {
     /// The same with what the chats' logs are.
     fn with_logs(mut self, logs: &LogExtents) -> Self {
         for chat in std::iter::once(&mut self.chat).chain(&mut self.chats) {
-            chat.log = logs.get(&chat.id).copied();
-            chat.has_turns |= chat.log.is_some_and(|log| log.turns > 0);
+            chat.log = logs.get(&chat.id).cloned();
+            chat.has_turns |= chat.log.as_ref().is_some_and(|log| log.turns > 0);
         }
         self
     }
@@ -276,8 +279,8 @@ impl SessionFile {
     /// The same after a log turned out to be less than it was.
     pub(crate) fn with_log_as_found(mut self, id: &ChatId, found: Option<LogExtent>) -> Self {
         for chat in std::iter::once(&mut self.chat).chain(&mut self.chats).filter(|chat| chat.id == *id) {
-            chat.log = found;
-            chat.has_turns = found.is_some_and(|log| log.turns > 0);
+            chat.has_turns = found.as_ref().is_some_and(|log| log.turns > 0);
+            chat.log.clone_from(&found);
         }
         self
     }
@@ -286,15 +289,19 @@ impl SessionFile {
     pub(crate) fn expected_logs(&self) -> Vec<ExpectedLog> {
         let expected = self.chats().map(|chat| ExpectedLog {
             chat: chat.id.clone(),
-            extent: chat.log,
+            extent: chat.log.clone(),
             has_turns: chat.has_turns,
-            is_copy: chat.origin.is_some(),
+            origin: chat.origin.clone(),
         });
         expected.collect()
     }
 
     pub(crate) fn created_at(&self) -> Timestamp {
         self.created_at
+    }
+
+    pub(crate) fn modified_at(&self) -> Timestamp {
+        self.modified_at
     }
 
     pub(crate) fn id(&self) -> &SessionId {

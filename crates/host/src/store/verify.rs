@@ -85,13 +85,13 @@ async fn verify_log(fs: &dyn SessionFs, session: &SessionId, log: &ExpectedLog) 
     let size = match fs.stat(&path).await {
         Ok(stat) => stat.size,
         Err(FsError::NotFound { .. }) if log.has_turns || log.extent.is_some() => {
-            let turns = log.extent.map(|extent| format!(", with {}", count(extent.turns))).unwrap_or_default();
+            let turns = log.extent.as_ref().map(|extent| format!(", with {}", count(extent.turns))).unwrap_or_default();
             return Ok(Some(format!("is missing{turns}")));
         }
         Err(FsError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let Some(extent) = log.extent else {
+    let Some(extent) = &log.extent else {
         return Ok((log.has_turns && size == 0).then(|| "is empty, and had turns".to_owned()));
     };
     let turns = count_turns(fs, &path).await;
@@ -109,7 +109,8 @@ async fn verify_log(fs: &dyn SessionFs, session: &SessionId, log: &ExpectedLog) 
     Ok((turns < extent.turns).then(|| format!("lost turns: {now}")))
 }
 
-async fn checksum(fs: &dyn SessionFs, path: &str, bytes: u64) -> Result<u32, FsError> {
+/// The checksum of the first bytes of a file.
+pub(crate) async fn checksum(fs: &dyn SessionFs, path: &str, bytes: u64) -> Result<u32, FsError> {
     let mut hasher = crc32fast::Hasher::new();
     let mut at = 0;
     while at < bytes {
@@ -125,7 +126,7 @@ async fn checksum(fs: &dyn SessionFs, path: &str, bytes: u64) -> Result<u32, FsE
 }
 
 /// How many turns end in a log; none where it is missing or cannot be read at all.
-pub(crate) async fn count_turns(fs: &dyn SessionFs, path: &str) -> u64 {
+async fn count_turns(fs: &dyn SessionFs, path: &str) -> u64 {
     let Ok(opened) = store::open_log(fs, path, &mut String::new).await else { return 0 };
     let own: Vec<_> = opened.index.entries().filter(|entry| opened.index.owner(*entry) == Owner::Grove).collect();
     let Ok(lines) = store::read_lines(fs, path, &opened.index, &own).await else { return 0 };

@@ -9,7 +9,7 @@ use grove_testkit::{Client, ahp};
 use grove_wire::v1::TurnState;
 use serde_json::{Value, json};
 
-use crate::harness::TestHost;
+use crate::harness::{TestHost, until};
 
 const URI: &str = "scripted:/s";
 const LOG: &str = "s/events.jsonl";
@@ -66,15 +66,27 @@ enum Harm {
     Empty,
     TearLastLine,
     LoseHalf,
+    /// In its middle, so that a line cannot be read.
+    FlipBit,
 }
 
-async fn harm(host: &TestHost, harm: Harm) {
-    let length = host.sessions.stat(LOG).await.unwrap().size;
+async fn harm(host: &TestHost, what: Harm) {
+    harm_log(host, LOG, what).await;
+}
+
+async fn harm_log(host: &TestHost, log: &str, harm: Harm) {
+    let mut bytes = host.sessions.read_file(log).await.unwrap();
+    let length = bytes.len() as u64;
     match harm {
-        Harm::Delete => host.sessions.rm(LOG, grove_fs::Removal::One).await.unwrap(),
-        Harm::Empty => host.sessions.truncate(LOG, 0).await.unwrap(),
-        Harm::TearLastLine => host.sessions.truncate(LOG, length - 9).await.unwrap(),
-        Harm::LoseHalf => host.sessions.truncate(LOG, length / 2).await.unwrap(),
+        Harm::Delete => host.sessions.rm(log, grove_fs::Removal::One).await.unwrap(),
+        Harm::Empty => host.sessions.truncate(log, 0).await.unwrap(),
+        Harm::TearLastLine => host.sessions.truncate(log, length - 9).await.unwrap(),
+        Harm::LoseHalf => host.sessions.truncate(log, length / 2).await.unwrap(),
+        Harm::FlipBit => {
+            let at = bytes.len() / 2 + bytes[bytes.len() / 2..].iter().position(|byte| *byte == b'{').unwrap();
+            bytes[at] ^= 1;
+            host.sessions.write_file(log, &bytes).await.unwrap();
+        }
     }
 }
 
@@ -189,6 +201,213 @@ async fn check_finds_a_flipped_bit_wherever_it_is() {
         let found = verify_session(&host.sessions, &"s".into()).await;
         assert!(found.len() == 1 && found[0].contains("session s: its log"), "at {at}: {found:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flipped_bit_anywhere_in_a_log_is_undone_from_the_journal() {
+    let mut host = killed_after_three_turns().await;
+    let whole = host.sessions.read_file(LOG).await.unwrap();
+    let (journal, known) = (host.journal.bytes.lock().unwrap().clone(), host.sessions.read_file(FILE).await.unwrap());
+    for at in (0..whole.len()).step_by(43) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        host.sessions.write_file(LOG, &flipped).await.unwrap();
+        host.sessions.write_file(FILE, &known).await.unwrap();
+        *host.journal.bytes.lock().unwrap() = journal.clone();
+        host.restart(Config::default()).await;
+        assert!(host.damage.len() == 1, "at {at}: {:?}", host.damage);
+        assert!(
+            host.damage[0].contains("it is restored as it was from the journal, none is lost"),
+            "{:?}",
+            host.damage
+        );
+        let kept = host.damage[0].rsplit(' ').next().unwrap();
+        assert_eq!(host.sessions.read_file(kept).await.unwrap(), flipped, "at {at}: it is kept");
+        assert!(host.sessions.read_file(LOG).await.unwrap() == whole, "at {at}: every byte is what it was");
+        assert_eq!(turns(&host).await, ["t1", "t2", "t3"], "at {at}");
+        host.kill().await;
+    }
+}
+
+/// Takes the events out of the journal that came before a turn, as if its older segments had gone.
+fn let_events_before_go(host: &TestHost, turn: &str) {
+    let mut bytes = host.journal.bytes.lock().unwrap();
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    let starts = |line: &str| line.contains("turnStarted") && line.contains(&format!(r#""turn":"{turn}""#));
+    let first = text.lines().position(starts).unwrap();
+    let is_event = |line: &str| line[9..].starts_with(r#"{"event""#) || line[9..].starts_with(r#"{"mark""#);
+    let left = text.lines().enumerate().filter(|(at, line)| *at >= first || !is_event(line));
+    *bytes = left.flat_map(|(_, line)| [line.as_bytes(), b"\n"].concat()).collect();
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_in_the_middle_of_a_log_come_back_from_a_journal_that_begins_later() {
+    let whole = "grove.turnEnd";
+    let mut host = killed_after_three_turns().await;
+    let before = host.sessions.read_file(LOG).await.unwrap();
+    let text = String::from_utf8(before.clone()).unwrap();
+    let second = text.match_indices(whole).nth(1).unwrap().0;
+    let mut damaged = text.clone();
+    damaged.replace_range(second..second + whole.len(), "grove.turnEne");
+    host.sessions.write_file(LOG, damaged.as_bytes()).await.unwrap();
+    let_events_before_go(&host, "t2");
+    host.restart(Config::default()).await;
+    assert!(host.damage[0].contains("it is restored as it was"), "{:?}", host.damage);
+    assert_eq!(turns(&host).await, ["t1", "t2", "t3"]);
+    assert!(host.sessions.read_file(LOG).await.unwrap() == before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn damage_that_nobody_can_undo_is_told_and_no_byte_is_changed() {
+    let mut host = killed_after_three_turns().await;
+    let text = String::from_utf8(host.sessions.read_file(LOG).await.unwrap()).unwrap();
+    // The end of the first turn, of which the journal has nothing any more.
+    let damaged = text.replacen("grove.turnEnd", "grove.turnEne", 1);
+    host.sessions.write_file(LOG, damaged.as_bytes()).await.unwrap();
+    let_events_before_go(&host, "t3");
+    for _ in 0..2 {
+        host.restart(Config::default()).await;
+        let damage = host.damage.join(" ");
+        assert!(damage.contains("it had 3 turns and has 2, and nobody has what is missing"), "{damage}");
+        assert_eq!(host.sessions.read_file(LOG).await.unwrap(), damaged.as_bytes());
+        assert_eq!(verify_session(&host.sessions, &"s".into()).await.len(), 1, "check goes on to find it");
+        host.kill().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_another_program_has_rewritten_is_left_as_it_is() {
+    let mut host = killed_after_three_turns().await;
+    let text = String::from_utf8(host.sessions.read_file(LOG).await.unwrap()).unwrap();
+    let rewritten = text.replace("answer t1", "an edited answer t1");
+    host.sessions.write_file(LOG, rewritten.as_bytes()).await.unwrap();
+    host.restart(Config::default()).await;
+    assert_eq!(host.damage, Vec::<String>::new());
+    assert_eq!(host.sessions.read_file(LOG).await.unwrap(), rewritten.as_bytes());
+}
+
+/// A session with a fork of it as a chat, and another session that is a fork: where each log lies, and what is said there.
+async fn with_forks(host: &TestHost) -> Vec<(String, String, Vec<String>)> {
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    for turn in ["t1", "t2"] {
+        client.run_script(&chat, turn, json!([{"say": format!("answer {turn}")}])).await;
+    }
+    let further = "ahp-chat:/further";
+    let source = json!({"kind": "fork", "chat": chat, "turnId": "t1"});
+    client.ask("createChat", json!({"channel": URI, "chat": further, "source": source})).await.unwrap();
+    client.subscribe(further).await.unwrap();
+    client.run_script(further, "t3", json!([{"say": "answer t3"}])).await;
+    let plain = "ahp-chat:/plain";
+    client.ask("createChat", json!({"channel": URI, "chat": plain})).await.unwrap();
+    client.subscribe(plain).await.unwrap();
+    client.run_script(plain, "t5", json!([{"say": "answer t5"}])).await;
+    let forked =
+        client.ask("x-grove/fork", json!({"channel": URI})).await.unwrap()["session"].as_str().unwrap().to_owned();
+    let forked_chat = client.follow(&forked).await;
+    client.run_script(&forked_chat, "t4", json!([{"say": "answer t4"}])).await;
+    let id = forked.rsplit('/').next().unwrap();
+    let logs = [
+        (further.to_owned(), "s/chats/further/events.jsonl".to_owned()),
+        (plain.to_owned(), "s/chats/plain/events.jsonl".to_owned()),
+        (forked_chat, format!("{id}/events.jsonl")),
+        (chat, LOG.to_owned()),
+    ];
+    for (file, turns) in [(FILE.to_owned(), 2), (format!("{id}/session.json"), 3)] {
+        until("the sessions' files know their logs", async || {
+            let file = host.sessions.read_file(&file).await.unwrap_or_default();
+            let file: Value = serde_json::from_slice(&file).unwrap_or_default();
+            let chats = file["chats"].as_array().cloned().unwrap_or_default();
+            file["chat"]["log"]["turns"] == turns && chats.iter().all(|chat| chat["log"]["turns"].as_u64() > Some(0))
+        })
+        .await;
+    }
+    logs.into_iter()
+        .map(|(chat, log)| {
+            let said = said(&client, &chat);
+            (chat, log, said)
+        })
+        .collect()
+}
+
+fn said(client: &ahp::Client, chat: &str) -> Vec<String> {
+    client.chat(chat).turns.iter().map(|turn| ahp::markdown(&turn.response_parts)).collect()
+}
+
+async fn said_now(host: &TestHost, session: &str, chat: &str) -> Vec<String> {
+    let mut client = host.ahp("late").await;
+    client.follow(session).await;
+    client.subscribe(chat).await.unwrap();
+    said(&client, chat)
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_of_forks_and_of_further_chats_come_back() {
+    for what in [Harm::Delete, Harm::Empty, Harm::TearLastLine, Harm::LoseHalf, Harm::FlipBit] {
+        let mut host = TestHost::start(Config::default()).await;
+        let logs = with_forks(&host).await;
+        host.kill().await;
+        for (_, log, _) in &logs {
+            harm_log(&host, log, what).await;
+        }
+        host.restart(Config::default()).await;
+        assert_eq!(host.damage.len(), logs.len(), "{what:?}: {:?}", host.damage);
+        assert!(host.damage.iter().all(|words| words.contains("none is lost")), "{what:?}: {:?}", host.damage);
+        for (chat, log, before) in &logs {
+            let session = format!("scripted:/{}", log.split('/').next().unwrap());
+            assert_eq!(said_now(&host, &session, chat).await, *before, "{what:?}: {log}");
+            let session = log.split('/').next().unwrap().into();
+            assert_eq!(verify_session(&host.sessions, &session).await, Vec::<String>::new(), "{what:?}");
+        }
+        host.kill_and_restart(Config::default()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_begins_again_with_what_its_source_has_when_the_journal_is_gone() {
+    let mut host = TestHost::start(Config::default()).await;
+    let logs = with_forks(&host).await;
+    host.kill().await;
+    let (chat, log, before) = &logs[2];
+    harm_log(&host, log, Harm::Delete).await;
+    let_events_go(&host);
+    host.restart(Config::default()).await;
+    assert!(host.damage.len() == 1 && host.damage[0].contains("2 turns are restored"), "{:?}", host.damage);
+    assert!(host.damage[0].contains("1 turn is lost"), "{:?}", host.damage);
+    let session = format!("scripted:/{}", log.split('/').next().unwrap());
+    assert_eq!(said_now(&host, &session, chat).await, before[..2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_move_of_the_leaf_that_log_and_journal_have_lost_is_made_again() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    for turn in ["t1", "t2"] {
+        client.run_script(&chat, turn, json!([{"say": format!("answer {turn}")}])).await;
+    }
+    let length = host.sessions.stat(LOG).await.unwrap().size;
+    client.dispatch(&chat, json!({"type": "chat/truncated", "turnId": "t1"})).await;
+    client.until(|client| client.chat(&chat).turns.len() == 1).await;
+    until("the session's file knows the leaf", async || {
+        file(&host).await["chat"]["log"]["bytes"].as_u64() > Some(length)
+    })
+    .await;
+    host.kill().await;
+    host.sessions.truncate(LOG, length).await.unwrap();
+    let_events_go(&host);
+    host.restart(Config::default()).await;
+    assert!(host.damage.len() == 1 && host.damage[0].contains("none is lost"), "{:?}", host.damage);
+    assert_eq!(turns(&host).await, ["t1"], "the conversation goes on where it stood");
+    host.kill_and_restart(Config::default()).await;
+    // The leaf itself is gone.
+    host.kill().await;
+    let first = String::from_utf8(host.sessions.read_file(LOG).await.unwrap()).unwrap();
+    let keep: usize = first.split_inclusive('\n').take(2).map(str::len).sum();
+    host.sessions.truncate(LOG, keep as u64).await.unwrap();
+    let_events_go(&host);
+    host.restart(Config::default()).await;
+    assert!(host.damage[0].contains("at which the conversation stood, is not in it any more"), "{:?}", host.damage);
 }
 
 #[tokio::test(start_paused = true)]

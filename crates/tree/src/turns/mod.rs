@@ -14,6 +14,7 @@ mod window;
 mod write;
 
 pub use place::{Place, begun_at, place_of};
+pub(crate) use read::turn_in;
 pub use read::{ended_turn, turns};
 pub use window::{Limit, Stretch, Window, newest, newest_at, newest_in};
 pub use write::{Lines, Origin, header_line, name_line, settings_lines, turn_lines};

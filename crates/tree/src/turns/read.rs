@@ -63,6 +63,11 @@ pub(super) fn turn_named_in(line: &[u8]) -> Option<TurnId> {
     named(line).or_else(|_| named(&without_surrogates(line))).ok()
 }
 
+/// The turn that a line belongs to or ends, as Grove writes it.
+pub(crate) fn turn_in(line: &[u8]) -> Option<TurnId> {
+    turn_named_in(line).or_else(|| end_in(line).map(|end| end.turn))
+}
+
 /// Whether a line is what a person said, with which a turn begins.
 pub(crate) fn begins_turn(line: &[u8]) -> bool {
     #[derive(Deserialize)]

@@ -18,6 +18,7 @@ mod own;
 #[path = "../../../core/tests/it/random.rs"]
 #[allow(dead_code, reason = "shared with core's tests, which use more of it")]
 mod random;
+mod restoration;
 mod rows;
 mod samples;
 mod scanner;
