@@ -235,6 +235,16 @@ pub struct Mark {
     pub open: Vec<u64>,
 }
 
+impl Mark {
+    /// The largest number that is believed when it is read from a disk: no agent says so much.
+    pub const MOST: u64 = 1 << 53;
+
+    /// Returns false for numbers that no agent comes to.
+    pub fn is_plausible(&self) -> bool {
+        self.open.iter().chain([&self.process, &self.frame]).all(|number| *number <= Self::MOST)
+    }
+}
+
 /// Why an agent could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {

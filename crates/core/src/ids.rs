@@ -1,6 +1,8 @@
 //! Names of things. Each is its own type, so that a turn's id cannot stand where a session's is meant.
 //! They are shared strings: an event names its session, chat and turn without copying them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Types for names of things: each a shared string under a name of its own, written as the string.
@@ -131,9 +133,49 @@ impl SessionUri {
 }
 
 /// Milliseconds since 1970. Core reads no clock: every time comes in from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// The last millisecond of the year 9999. No clock shows a later time.
+    pub const LATEST: Self = Self(253_402_300_799_999);
+
+    /// Returns false for a time that no clock shows.
+    pub fn is_plausible(self) -> bool {
+        self <= Self::LATEST
+    }
+}
+
+/// A number that is no time at all, such as a negative one, is read as a time that is not plausible: a damaged time must not
+/// make everything unreadable that it stands in.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Milliseconds;
+
+        impl serde::de::Visitor<'_> for Milliseconds {
+            type Value = Timestamp;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("milliseconds since 1970")
+            }
+
+            fn visit_u64<E>(self, milliseconds: u64) -> Result<Timestamp, E> {
+                Ok(Timestamp(milliseconds))
+            }
+
+            fn visit_i64<E>(self, milliseconds: i64) -> Result<Timestamp, E> {
+                Ok(Timestamp(u64::try_from(milliseconds).unwrap_or(u64::MAX)))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Timestamp, E> {
+                Ok(Timestamp(u64::MAX))
+            }
+        }
+
+        deserializer.deserialize_u64(Milliseconds)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -147,6 +189,17 @@ mod tests {
         for free in ["copilot:/s", "scripted:/root", "files:/s", "ahp:/s"] {
             assert!(!SessionUri::from(free).is_reserved(), "{free}");
         }
+    }
+
+    #[test]
+    fn a_number_that_is_no_time_is_read_and_not_plausible() {
+        let read = |text: &str| serde_json::from_str::<Timestamp>(text).unwrap();
+        for odd in ["-1", "18446744073709551615", "18446744073709551616", "1e300", "9007199254740993", "0.5"] {
+            assert!(!read(odd).is_plausible(), "{odd}");
+        }
+        assert_eq!(read("1700000000000"), Timestamp(1_700_000_000_000));
+        assert!(read("253402300799999").is_plausible());
+        assert!(serde_json::from_str::<Timestamp>(r#""1""#).is_err());
     }
 
     #[test]

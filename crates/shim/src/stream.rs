@@ -194,7 +194,7 @@ async fn introduce(stream: UnixStream, from: u64) -> Result<ShimStream, ShimErro
         return Err(ShimError::Forgotten { from, oldest });
     }
     // The end has a number, too, and may have been seen.
-    if from > next + 1 {
+    if from > next.saturating_add(1) {
         return Err(ShimError::Nonsense(format!("the next line is {next}, and {from} was asked for")));
     }
     frames.set_limit(frame_limit(line_bytes));

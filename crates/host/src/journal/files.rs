@@ -165,6 +165,7 @@ fn read(folder: &Path, torn: Torn) -> Result<Read, JournalError> {
         };
         contents.found.extend(lost.map(Found::Damage));
     }
+    contents.replace_times();
     Ok(Read { contents, segments })
 }
 

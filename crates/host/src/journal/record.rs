@@ -119,6 +119,10 @@ pub(crate) enum BadRecord {
     Unknown(#[from] serde_json::Error),
     #[error("its number {0} is larger than any that Grove gives")]
     Number(u64),
+    #[error(
+        "it says that the agent of chat {chat} of session {session} was heard up to a frame that no agent comes to"
+    )]
+    Mark { session: SessionId, chat: ChatId },
 }
 
 impl Record {
@@ -148,9 +152,10 @@ impl Record {
             return Err(BadRecord::Checksum);
         }
         let record: Self = serde_json::from_slice(json)?;
-        match record.number() {
-            number if number > MOST_SEQ => Err(BadRecord::Number(number)),
-            _ => Ok(record),
+        match record {
+            Record::Mark { session, chat, mark, .. } if !mark.is_plausible() => Err(BadRecord::Mark { session, chat }),
+            record if record.number() > MOST_SEQ => Err(BadRecord::Number(record.number())),
+            record => Ok(record),
         }
     }
 }

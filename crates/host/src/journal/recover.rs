@@ -38,7 +38,30 @@ impl Contents {
         let mut contents = Self::default();
         // Reading from memory cannot fail.
         files::read_lines(bytes, "journal", files::End::MayBeTorn, &mut contents).ok();
+        contents.replace_times();
         contents
+    }
+
+    /// Gives events whose times no clock shows the time of the event before, and says so.
+    pub(super) fn replace_times(&mut self) {
+        let mut last = Timestamp(0);
+        let (mut first, mut count) = (None, 0u64);
+        for (at, found) in self.found.iter_mut().enumerate() {
+            let Found::Record(Record::Event { event, .. }) = found else { continue };
+            if event.at.is_plausible() {
+                last = event.at;
+            } else {
+                event.at = last;
+                first = first.or(Some(at));
+                count += 1;
+            }
+        }
+        if let Some(first) = first {
+            let words = format!(
+                "the journal has {count} events with times that no clock shows: each is taken for as old as the one before it"
+            );
+            self.found.insert(first, Found::Damage(words));
+        }
     }
 
     /// Where sessions went, each with its last move since it was made.
@@ -196,6 +219,7 @@ pub async fn recover(contents: Contents, stores: &Stores, limits: &Limits) -> Re
     recovered.settle_removed(&backends, &survey.held, stores).await?;
     recovered.find_uncopied(stores).await?;
     recovered.damage.splice(0..0, survey.damage);
+    recovered.damage.extend(stores.register().damage().iter().cloned());
     if first.is_none() {
         recovered.replay.begin_above(recovered.seq);
     }

@@ -233,7 +233,8 @@ impl SessionTask {
         let mut workspace = self.tip.details.workspace.unwrap_or_default();
         // Two changes within a millisecond are two.
         let now = self.around.env.clock.now();
-        let behind = |last: Option<Timestamp>| Some(last.map_or(now, |last| now.max(Timestamp(last.0 + 1))));
+        let behind =
+            |last: Option<Timestamp>| Some(last.map_or(now, |last| now.max(Timestamp(last.0.saturating_add(1)))));
         match change {
             Change::PlanWritten => workspace.plan = behind(workspace.plan),
             Change::PlanRemoved => workspace.plan = None,

@@ -104,6 +104,8 @@ pub struct Register(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     rows: Mutex<Rows>,
+    /// The damage that was found when it was opened, in words.
+    damage: Vec<String>,
     file: Option<File>,
     /// Lines are written in the order in which they came to be.
     writing: AsyncMutex<()>,
@@ -118,7 +120,8 @@ struct File {
 impl Default for Register {
     /// One that is gone with the host.
     fn default() -> Self {
-        Self(Arc::new(Inner { rows: Mutex::default(), file: None, writing: AsyncMutex::default() }))
+        let damage = Vec::new();
+        Self(Arc::new(Inner { rows: Mutex::default(), damage, file: None, writing: AsyncMutex::default() }))
     }
 }
 
@@ -129,13 +132,23 @@ impl Register {
             Err(FsError::NotFound { .. }) => Vec::new(),
             read => read?,
         };
-        let rows = read(&bytes);
+        let (rows, damage) = read(&bytes);
+        if !damage.is_empty() {
+            // It is written again without what is wrong with it.
+            fs.write_file(&format!("{path}.damaged"), &bytes).await?;
+        }
         let compact: Vec<u8> = rows.iter().flat_map(|((store, id), known)| line_of(store, id, known)).collect();
         if compact != bytes {
             fs.write_file(path, &compact).await?;
         }
+        let damage = damage.into_iter().map(|words| format!("{path}: {words}")).collect();
         let file = Some(File { fs, path: path.to_owned() });
-        Ok(Self(Arc::new(Inner { rows: Mutex::new(rows), file, writing: AsyncMutex::default() })))
+        Ok(Self(Arc::new(Inner { rows: Mutex::new(rows), damage, file, writing: AsyncMutex::default() })))
+    }
+
+    /// The damage that was found when it was opened, in words.
+    pub fn damage(&self) -> &[String] {
+        &self.0.damage
     }
 
     /// The sessions of a store, the one that was touched last first.
@@ -176,7 +189,7 @@ impl Register {
         self.change(store, id, |known| {
             let known = known.get_or_insert(Known { created, modified, turns: 0, fork: None });
             known.modified = modified;
-            known.turns += more_turns;
+            known.turns = known.turns.saturating_add(more_turns);
         })
         .await
     }
@@ -267,18 +280,77 @@ fn written(line: &Line) -> Vec<u8> {
     bytes
 }
 
-/// What the lines of a register come to, whatever is among them.
-fn read(bytes: &[u8]) -> Rows {
+/// The largest number that is believed: no session has more turns, and no log more bytes.
+const MOST_NUMBER: u64 = 1 << 53;
+
+impl Known {
+    /// Replaces numbers that nothing comes to, and names them.
+    fn with_plausible_numbers(mut self) -> (Self, Vec<&'static str>) {
+        let mut replaced = Vec::new();
+        let at = self.fork.as_ref().map(|fork| fork.at);
+        let oldest = [Some(self.created), Some(self.modified), at].into_iter().flatten();
+        let known = oldest.filter(|time| time.is_plausible()).min().unwrap_or_default();
+        let fork = self.fork.as_mut().map(|fork| ("fork.at", &mut fork.at));
+        let times = [("created", &mut self.created), ("modified", &mut self.modified)];
+        for (name, time) in times.into_iter().chain(fork).filter(|(_, time)| !time.is_plausible()) {
+            *time = known;
+            replaced.push(name);
+        }
+        if self.turns > MOST_NUMBER {
+            self.turns = 0;
+            replaced.push("turns");
+        }
+        if self.fork.as_ref().and_then(|fork| fork.until).is_some_and(|until| !until.is_plausible())
+            && let Some(fork) = &mut self.fork
+        {
+            fork.until = None;
+            replaced.push("fork.until");
+        }
+        (self, replaced)
+    }
+
+    /// Returns false for an unwritten fork whose boundary is nonsense: nobody knows where it ends.
+    fn has_boundary(&self) -> bool {
+        self.fork.as_ref().is_none_or(|fork| fork.written || fork.boundary <= MOST_NUMBER)
+    }
+}
+
+/// Reads the lines of a register, whatever is among them. Gives the rows, and the damage in words.
+fn read(bytes: &[u8]) -> (Rows, Vec<String>) {
     let mut rows = Rows::new();
-    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && line.len() <= LONGEST) {
-        let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+    let mut damage = Vec::new();
+    let mut unreadable = 0u64;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| *line != b"\n") {
+        let is_whole = line.ends_with(b"\n");
+        let read = (line.len() <= LONGEST).then(|| serde_json::from_slice::<Line>(line).ok()).flatten();
+        let Some(line) = read else {
+            // Half a line at the end is what a host leaves that was killed.
+            unreadable += u64::from(is_whole);
+            continue;
+        };
         let key = (line.store, line.id);
         if line.gone {
             rows.remove(&key);
             continue;
         }
         let (Some(created), Some(modified)) = (line.created, line.modified) else { continue };
-        rows.insert(key, Known { created, modified, turns: line.turns.unwrap_or(0), fork: line.fork });
+        let known = Known { created, modified, turns: line.turns.unwrap_or(0), fork: line.fork };
+        if !known.has_boundary() {
+            damage.push(format!(
+                "session {} of store {} is a fork whose boundary no log comes to: it is forgotten",
+                key.1, key.0
+            ));
+            continue;
+        }
+        let (known, replaced) = known.with_plausible_numbers();
+        if !replaced.is_empty() {
+            let names = replaced.join(", ");
+            damage.push(format!("session {} of store {} has numbers that nothing comes to ({names})", key.1, key.0));
+        }
+        rows.insert(key, known);
+    }
+    if unreadable > 0 {
+        damage.push(format!("{unreadable} lines cannot be read"));
     }
     if rows.len() > MOST {
         let mut by_time: Vec<_> = rows.iter().map(|(key, known)| (known.modified, key.clone())).collect();
@@ -287,7 +359,7 @@ fn read(bytes: &[u8]) -> Rows {
             rows.remove(&key);
         }
     }
-    rows
+    (rows, damage)
 }
 
 #[cfg(test)]
@@ -347,6 +419,39 @@ mod tests {
             assert_eq!(again.rows(&"one".into()).len(), whole + 1, "cut at {cut}");
         }
         let damaged = [b"nonsense\n\0\0\n{}\n{\"store\":3}\n", bytes.as_slice()].concat();
-        assert_eq!(read(&damaged).len(), 2);
+        assert_eq!(read(&damaged).0.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn numbers_that_nothing_comes_to_are_replaced_and_told() {
+        let fs: Arc<dyn SessionFs> = Arc::new(MemoryFs::default());
+        let store = StoreName::from("one");
+        let register = Register::open(fs.clone(), "r").await.unwrap();
+        for (id, at) in [("a", 5), ("b", 7)] {
+            register.note(&store, &id.into(), (Timestamp(at), Timestamp(at)), 3).await.unwrap();
+        }
+        let text = String::from_utf8(fs.read_file("r").await.unwrap()).unwrap();
+        for odd in ["18446744073709551615", "9007199254740993", "18446744073709551616", "-1"] {
+            let bad = text
+                .replace(r#""modified":5"#, &format!(r#""modified":{odd}"#))
+                .replace(r#""turns":3"#, r#""turns":18446744073709551615"#);
+            fs.write_file("r", bad.as_bytes()).await.unwrap();
+            let opened = Register::open(fs.clone(), "r").await.unwrap();
+            let damage = opened.damage();
+            assert!(damage.len() == 2 && damage[0].contains("modified, turns"), "{odd}: {damage:?}");
+            assert_eq!(fs.read_file("r.damaged").await.unwrap(), bad.as_bytes(), "it is kept as it was");
+            let rows = opened.rows(&store);
+            let ids: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.modified.0, row.turns)).collect();
+            assert_eq!(ids, [("b", 7, 0), ("a", 5, 0)], "{odd}: it does not stand first for ever");
+            opened.note(&store, &"a".into(), (Timestamp(5), Timestamp(9)), u64::MAX).await.unwrap();
+            opened.note(&store, &"a".into(), (Timestamp(5), Timestamp(9)), 1).await.unwrap();
+            assert_eq!(Register::open(fs.clone(), "again").await.unwrap().damage(), [""; 0]);
+        }
+        let mut fork = fork();
+        fork.boundary = u64::MAX;
+        let register = Register::open(fs.clone(), "forks").await.unwrap();
+        register.note_fork(&store, &"f".into(), fork).await.unwrap();
+        let opened = Register::open(fs.clone(), "forks").await.unwrap();
+        assert!(opened.rows(&store).is_empty() && opened.damage()[0].contains("boundary"), "{:?}", opened.damage());
     }
 }

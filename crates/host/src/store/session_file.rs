@@ -62,6 +62,9 @@ pub(crate) struct SessionFile {
     /// The other chats, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     chats: Vec<ChatFile>,
+    /// Times that were replaced when it was read, since no clock shows them.
+    #[serde(skip)]
+    replaced_times: Vec<&'static str>,
 }
 
 /// A chat, without its turns.
@@ -264,6 +267,44 @@ impl SessionFile {
             active_clients: session.active_clients.clone(),
             chat: ChatFile::of(main),
             chats: others.iter().map(ChatFile::of).collect(),
+            replaced_times: Vec::new(),
+        })
+    }
+
+    /// The same with times that a clock may have shown: one that no clock shows would stand first in every list.
+    fn with_plausible_times(mut self) -> Self {
+        let mut replaced = Vec::new();
+        let mut replace = |name: &'static str, time: &mut Timestamp, by: Timestamp| {
+            if !time.is_plausible() {
+                *time = by;
+                replaced.push(name);
+            }
+        };
+        let chats = || std::iter::once(&self.chat).chain(&self.chats);
+        let times = chats().flat_map(|chat| [chat.touched_at, chat.modified_at]);
+        let newest = times.chain([self.created_at]).filter(|time| time.is_plausible()).max().unwrap_or_default();
+        replace("modifiedAt", &mut self.modified_at, newest);
+        replace("createdAt", &mut self.created_at, self.modified_at);
+        for chat in std::iter::once(&mut self.chat).chain(&mut self.chats) {
+            replace("a chat's modifiedAt", &mut chat.modified_at, self.modified_at);
+            replace("a chat's touchedAt", &mut chat.touched_at, self.modified_at);
+            if let Some(begun) = &mut chat.begun {
+                replace("a turn's startedAt", &mut begun.started_at, self.modified_at);
+            }
+        }
+        self.replaced_times = replaced;
+        self
+    }
+
+    /// Names times of the file that no clock shows, if there are any.
+    pub(crate) fn implausible_times(&self) -> Option<String> {
+        let names = &self.replaced_times;
+        (!names.is_empty()).then(|| {
+            format!(
+                "session {}: session.json has times that no clock shows ({}): others are used in their place",
+                self.id,
+                names.join(", ")
+            )
         })
     }
 
@@ -507,7 +548,7 @@ pub(crate) async fn adopt_staged(
     }
     // An agent keeps its own conversation on the machine that it ran on: here it is told what was said. Whatever the other
     // host left in, it allows nothing here, and no folder is used that nobody named here.
-    let file = file.portable();
+    let file = file.with_plausible_times().portable();
     let folders = new.working_directories.clone();
     // What was checked out is known of this machine's folders alone; a pull request is everybody's.
     let seen = seen_at(folders.first().map(String::as_str)).await.unwrap_or_default();
@@ -572,7 +613,7 @@ pub(crate) async fn mark_disposed(fs: &dyn SessionFs, session: &SessionId, seq: 
 pub(crate) async fn read(fs: &dyn SessionFs, session: &SessionId) -> Result<SessionFile, LoadError> {
     let bytes = fs.read_file(&paths::session_file(session)).await?;
     let file: SessionFile = serde_json::from_slice(&bytes)?;
-    if file.version > VERSION { Err(LoadError::Version(file.version)) } else { Ok(file) }
+    if file.version > VERSION { Err(LoadError::Version(file.version)) } else { Ok(file.with_plausible_times()) }
 }
 
 /// Reads a session from its folder, with its newest turns.

@@ -141,8 +141,9 @@ impl Survey {
         }
     }
 
-    /// A number that no host gives says nothing: the journal is read as if the file had none.
+    /// A number that no host gives says nothing: the journal is read as if the file had none. Times are replaced already.
     fn believe_number(&mut self, mut file: SessionFile) -> SessionFile {
+        self.damage.extend(file.implausible_times());
         if file.seq <= MOST_SEQ {
             return file;
         }

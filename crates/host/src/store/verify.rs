@@ -64,7 +64,7 @@ fn session_of(name: &str) -> Option<SessionId> {
 }
 
 async fn verify_file(fs: &dyn SessionFs, file: &SessionFile) -> Vec<String> {
-    let mut wrong = Vec::new();
+    let mut wrong: Vec<String> = file.implausible_times().into_iter().collect();
     for log in file.expected_logs() {
         let which = match log.chat.as_str() {
             Session::MAIN_CHAT => format!("session {}: its log", file.id()),

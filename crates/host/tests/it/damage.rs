@@ -453,6 +453,100 @@ async fn a_number_that_no_host_gives_is_not_believed() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn times_that_no_clock_shows_are_replaced_and_told() {
+    for odd in ["18446744073709551615", "9007199254740993", "18446744073709551616", "-1", "1e300"] {
+        let mut host = killed_after_three_turns().await;
+        let text = String::from_utf8(host.sessions.read_file(FILE).await.unwrap()).unwrap();
+        let is_time = |line: &str| ["createdAt", "modifiedAt", "touchedAt"].iter().any(|name| line.contains(name));
+        let lines = text.lines().map(|line| match line.split_once(": ") {
+            Some((name, value)) if is_time(name) => {
+                format!("{name}: {odd}{}\n", if value.ends_with(',') { "," } else { "" })
+            }
+            _ => format!("{line}\n"),
+        });
+        host.sessions.write_file(FILE, lines.collect::<String>().as_bytes()).await.unwrap();
+        let found = verify_session(&host.sessions, &"s".into()).await;
+        assert!(found.len() == 1 && found[0].contains("times that no clock shows"), "{odd}: {found:?}");
+        let_events_go(&host);
+        host.restart(Config::default()).await;
+        assert!(
+            host.damage.iter().any(|words| words.contains("times that no clock shows")),
+            "{odd}: {:?}",
+            host.damage
+        );
+        assert_eq!(turns(&host).await, ["t1", "t2", "t3"], "{odd}");
+        let mut client = host.client("a").await;
+        client.subscribe(URI).await.unwrap();
+        client.run_script(URI, "t4", json!([{"say": "on"}])).await;
+        client.must_agree(URI).await;
+        settle(&host, &mut client, 4).await;
+        for time in [&file(&host).await["modifiedAt"], &file(&host).await["createdAt"]] {
+            assert!(time.as_u64().unwrap() < 1 << 53, "{odd}: {time}");
+        }
+    }
+}
+
+/// Changes the text of the journal's records that contain something, and their checksums with it.
+fn change_records(host: &TestHost, which: &str, change: impl Fn(&str) -> String) {
+    let mut bytes = host.journal.bytes.lock().unwrap();
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    *bytes = text
+        .lines()
+        .flat_map(
+            |whole| if whole.contains(which) { line(&change(&whole[9..])) } else { format!("{whole}\n").into_bytes() },
+        )
+        .collect();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_in_the_journal_that_no_clock_shows_is_replaced_and_told() {
+    for odd in ["18446744073709551615", "-1"] {
+        let mut host = TestHost::start(Config::default()).await;
+        let mut client = host.client("a").await;
+        client.ready_session(URI).await;
+        client.run_script(URI, "t1", json!([{"say": "one"}])).await;
+        host.kill().await;
+        // As if the folder had not been written yet.
+        host.sessions.rm("s", grove_fs::Removal::Everything).await.unwrap();
+        change_records(&host, "turnCompleted", |record| {
+            let at = record.find(r#""at":"#).unwrap() + 5;
+            let end = at + record[at..].find(',').unwrap();
+            format!("{}{odd}{}", &record[..at], &record[end..])
+        });
+        host.restart(Config::default()).await;
+        assert!(host.damage.len() == 1 && host.damage[0].contains("1 events with times"), "{odd}: {:?}", host.damage);
+        assert_eq!(turns(&host).await, ["t1"], "{odd}");
+        let mut client = host.client("b").await;
+        client.subscribe(URI).await.unwrap();
+        client.run_script(URI, "t2", json!([{"say": "on"}])).await;
+        settle(&host, &mut client, 2).await;
+        assert!(file(&host).await["modifiedAt"].as_u64().unwrap() < 1 << 53, "{odd}");
+    }
+}
+
+#[tokio::test]
+async fn a_mark_that_no_agent_comes_to_is_not_taken_from_the_journal() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("journal");
+    written(&folder, 1..4).await;
+    for odd in ["18446744073709551615", "9007199254740993"] {
+        for mark in
+            [format!(r#"{{"process":7,"frame":{odd}}}"#), format!(r#"{{"process":7,"frame":3,"open":[{odd}]}}"#)]
+        {
+            let (mut journal, _) = FileJournal::open(&folder).unwrap();
+            let record = line(&format!(r#"{{"mark":{{"session":"s","chat":"main","mark":{mark}}}}}"#));
+            journal.append([record, event(9)].concat(), Sync::Now, 9).await.unwrap();
+            drop(journal);
+            let (_, contents) = FileJournal::open(&folder).unwrap();
+            let stores = grove_host::Env::in_memory().stores;
+            let recovered = grove_host::recover(contents, &stores, &Limits::default()).await.unwrap();
+            let damage = recovered.damage.last().unwrap();
+            assert!(damage.contains("a frame that no agent comes to"), "{damage:?}");
+        }
+    }
+}
+
 /// Runs a host, keeps a copy of what it has on disk, lets it go on for a turn that the clients see, and starts another
 /// host on the copy.
 async fn restored_from_backup(client: &mut Client, others: &mut [ahp::Client], mut host: TestHost) -> TestHost {

@@ -10,6 +10,7 @@ use grove_core::TurnId;
 use serde::{Deserialize, Serialize};
 
 use super::choices::Said;
+use crate::agent::Mark;
 
 const FILE: &str = "session.json";
 const BESIDE: &str = "session.json.new";
@@ -61,9 +62,21 @@ impl Kept {
             if fs::metadata(&path).ok()?.len() > MOST_BYTES {
                 return None;
             }
-            serde_json::from_slice(&fs::read(&path).ok()?).ok()
+            let kept: Self = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            if kept.is_plausible() {
+                return Some(kept);
+            }
+            tracing::warn!(
+                file = %path.display(),
+                "it names positions that no agent comes to, and is not used: the turn is not gone on with"
+            );
+            None
         });
         read.await.ok().flatten()
+    }
+
+    fn is_plausible(&self) -> bool {
+        [self.process, self.turn.frame, self.turn.line].iter().all(|number| *number <= Mark::MOST)
     }
 
     /// Where it cannot be written, this turn does not outlive the host, which is logged.
@@ -108,6 +121,15 @@ mod tests {
         let kept = Kept::read(folder.path()).await.unwrap();
         assert_eq!((kept.turn.turn, kept.turn.frame, kept.turn.line), ("t".into(), 3, 4));
         assert!(kept.capabilities.load_session && kept.process == 7);
+        let text = fs::read_to_string(&path).unwrap();
+        for (name, value) in [("process", "7"), ("frame", "3"), ("line", "4")] {
+            for odd in ["18446744073709551615", "9007199254740993", "-1"] {
+                let odd = text.replace(&format!(r#""{name}":{value}"#), &format!(r#""{name}":{odd}"#));
+                assert_ne!(odd, text);
+                fs::write(&path, odd).unwrap();
+                assert!(Kept::read(folder.path()).await.is_none(), "{name}: a position that no agent comes to");
+            }
+        }
         fs::write(&path, "{}").unwrap();
         assert!(Kept::read(folder.path()).await.is_none());
     }

@@ -83,10 +83,11 @@ pub(super) async fn launch(chat: &Arc<Chat>, place: Place) -> Result<Alive, Agen
 pub(super) async fn attach(chat: &Chat, kept: Kept, from: Resumption) -> Result<Attached, ShimError> {
     let began = kept.turn.frame;
     // A mark of another process, or of an earlier turn, says nothing of this one.
-    let mark = from.mark.filter(|mark| mark.process == kept.process && mark.frame >= began);
+    let is_of_turn = |mark: &Mark| mark.is_plausible() && mark.process == kept.process && mark.frame >= began;
+    let mark = from.mark.filter(is_of_turn);
     let mark = mark.unwrap_or(Mark { process: kept.process, frame: began, open: Vec::new() });
     let open: BTreeSet<u64> = mark.open.into_iter().filter(|frame| *frame > began).collect();
-    let first = open.first().copied().unwrap_or(mark.frame + 1);
+    let first = open.first().copied().unwrap_or(mark.frame.saturating_add(1));
     let stream = match ShimStream::attach(chat.folder(), first).await {
         // What was acknowledged was stored.
         Err(ShimError::Forgotten { oldest, .. }) => ShimStream::attach(chat.folder(), oldest).await?,
