@@ -58,11 +58,16 @@ impl DataFolder {
         Ok(Self { path: path.to_owned(), _lock: lock, folder: Arc::new(folder) })
     }
 
-    /// Looks whether the folder and the journal in it are still those that this host has; gives what is wrong.
-    pub(crate) fn check(&self) -> impl Fn() -> Option<String> + Send + Sync + use<> {
+    /// The folder and the journal in it, each with the path that it had.
+    fn places(&self) -> Vec<(PathBuf, Arc<File>)> {
         let journal = self.path.join("journal");
         let opened = File::open(&journal).ok().map(|opened| (journal, Arc::new(opened)));
-        let places: Vec<_> = std::iter::once((self.path.clone(), self.folder.clone())).chain(opened).collect();
+        std::iter::once((self.path.clone(), self.folder.clone())).chain(opened).collect()
+    }
+
+    /// Looks whether the folder and the journal in it are still those that this host has; gives what is wrong.
+    pub(crate) fn check(&self) -> impl Fn() -> Option<String> + Send + Sync + use<> {
+        let places = self.places();
         move || {
             let (gone, _) = places.iter().find(|(path, opened)| !is_same(opened, path))?;
             Some(format!(
@@ -70,6 +75,16 @@ impl DataFolder {
                  and start it again",
                 gone.display()
             ))
+        }
+    }
+
+    /// Looks whether the folder, or the journal in it, was deleted: it cannot come back then, as one that was moved can.
+    pub(crate) fn deletion_check(&self) -> impl Fn() -> Option<String> + Send + Sync + use<> {
+        let places = self.places();
+        move || {
+            let is_deleted = |opened: &File| opened.metadata().is_ok_and(|found| found.nlink() == 0);
+            let (gone, _) = places.iter().find(|(_, opened)| is_deleted(opened))?;
+            Some(format!("{} was deleted while the host runs, and nothing can be stored any more", gone.display()))
         }
     }
 

@@ -15,6 +15,7 @@ use grove_work::{FileError, Policy, WatchError, WatchLimits, Watcher, local_path
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Config;
+use crate::connection::Close;
 use crate::copilot::{Feeds, Lines};
 use crate::editors::Editors;
 use crate::env::Env;
@@ -644,6 +645,22 @@ impl Host {
 
     /// Stops: no new turns, a while for running ones, then an error for those that still run; connections are closed.
     pub async fn stop(&self) {
+        self.stop_sessions().await;
+        // Everything published before this is in the queues by now.
+        self.0.sequencer.tell(ToSequencer::CloseAll(Close::Stopping)).await.ok();
+        self.0.lines.end();
+    }
+
+    /// Stops a host whose storage was deleted: clients are told so. Sessions that wait for something to be written are given
+    /// up after a while.
+    pub async fn stop_without_storage(&self) {
+        let patience = self.0.env.clock.sleep(self.0.config.limits.stop_grace);
+        futures_util::future::select(Box::pin(self.stop_sessions()), patience).await;
+        self.0.sequencer.tell(ToSequencer::CloseAll(Close::StorageLost)).await.ok();
+        self.0.lines.end();
+    }
+
+    async fn stop_sessions(&self) {
         let open: Vec<SessionHandle> = {
             let mut sessions = self.sessions();
             sessions.stopping = true;
@@ -661,9 +678,6 @@ impl Host {
             stopped.await.ok();
         }
         self.remove_spills_of_resting().await;
-        // Everything published before this is in the queues by now.
-        self.0.sequencer.tell(ToSequencer::CloseAll).await.ok();
-        self.0.lines.end();
     }
 
     /// The task of the session whose URI this is. One from before the host's start gets its task now.

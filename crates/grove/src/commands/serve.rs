@@ -88,7 +88,7 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
     let host = Host::start(env, config, backends.agents.clone(), Box::new(journal), recovered).await?;
     backends.attend(&host);
     host.set_storage_check(folder.check());
-    tokio::spawn(watch_storage(host.clone()));
+    let storage_lost = tokio::spawn(watch_storage(host.clone(), folder.deletion_check()));
     let (its_common, its_args) = (common.clone(), args.clone());
     let load = move || Settings::load(&its_common, &its_args);
     host.set_agent_finder(Arc::new(Finder::new(backends.clone(), load)));
@@ -145,7 +145,9 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         }
         Ok::<(), Stopped>(())
     };
+    let mut lost = None;
     tokio::select! {
+        Ok(reason) = storage_lost => lost = Some(reason),
         _ = hung_up => tracing::info!("stopping: the terminal is gone"),
         _ = terminate.recv() => tracing::info!("stopping: running turns get a few seconds"),
         _ = interrupt.recv() => tracing::info!("stopping: running turns get a few seconds"),
@@ -156,7 +158,13 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         }
     }
     let orderly = async {
-        host.stop().await;
+        match &lost {
+            Some(reason) => {
+                tracing::error!("stopping: {reason}");
+                host.stop_without_storage().await;
+            }
+            None => host.stop().await,
+        }
         tokio::time::timeout(FAREWELL, serving.drained()).await.ok();
     };
     tokio::select! {
@@ -169,20 +177,29 @@ async fn serve(common: &Common, settings: &Settings, args: &ServeArgs) -> Result
         tokio::time::timeout(FAREWELL, log.written()).await.ok();
     }
     tokio::time::timeout(FAREWELL, backends.captured()).await.ok();
-    Ok(())
+    match lost {
+        Some(reason) => Err(anyhow::anyhow!("{reason}: start the host again").into()),
+        None => Ok(()),
+    }
 }
 
 /// How often the host looks whether what it stores on is still there.
 const STORAGE_PAUSE: Duration = Duration::from_secs(2);
 
 /// Says in the log when nothing can be stored any more, and when it can again. Requests find that out by themselves; a host
-/// that nobody uses would say nothing.
-async fn watch_storage(host: Host) {
+/// that nobody uses would say nothing. Ends, with the reason, when what the host stores on was deleted.
+async fn watch_storage(host: Host, deletion: impl Fn() -> Option<String> + Send + Sync + 'static) -> String {
     let mut known = None;
+    let deletion = Arc::new(deletion);
     loop {
         tokio::time::sleep(STORAGE_PAUSE).await;
-        let looked = host.clone();
-        let Ok(problem) = tokio::task::spawn_blocking(move || looked.storage_problem()).await else { return };
+        let (looked, deletion) = (host.clone(), deletion.clone());
+        let look = move || (looked.storage_problem(), deletion());
+        // A look that panicked is made again.
+        let Ok((problem, deleted)) = tokio::task::spawn_blocking(look).await else { continue };
+        if let Some(reason) = deleted {
+            return reason;
+        }
         match (&known, &problem) {
             (None, Some(problem)) => tracing::error!("{problem}"),
             (Some(_), None) => tracing::info!("the data folder is there again"),

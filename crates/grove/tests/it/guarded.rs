@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use grove_testkit::Ended;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -96,21 +97,67 @@ async fn prompts_are_refused_when_the_data_folder_was_removed() {
     let host = Host::start();
     let mut client = host.client_with_session("a").await;
     client.run_script(S, "t1", json!([{"say": "x"}])).await;
-    // The host may write something into it meanwhile.
-    let deadline = Deadline::new("the data folder cannot be removed");
-    while fs::remove_dir_all(host.place.data()).is_err() && host.place.data().exists() {
+    remove(&host.place.data()).await;
+    let refused = client.script(S, "t2", json!([{"say": "y"}])).await;
+    let reason = client.answer_to(refused).await.rejection_reason.expect("nothing may be confirmed");
+    assert!(reason.contains("was removed or replaced while the host runs"), "{reason}");
+}
+
+/// Removes a folder into which the host may write something meanwhile.
+async fn remove(folder: &Path) {
+    let deadline = Deadline::new("the folder cannot be removed");
+    while fs::remove_dir_all(folder).is_err() && folder.exists() {
         deadline.check();
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    let refused = client.script(S, "t2", json!([{"say": "y"}])).await;
+}
+
+#[tokio::test]
+async fn a_host_whose_data_folder_or_journal_was_deleted_tells_its_clients_and_ends() {
+    for deleted in ["", "journal"] {
+        let mut host = Host::start();
+        let mut client = host.client_with_session("a").await;
+        client.run_script(S, "t1", json!([{"say": "x"}])).await;
+        // A turn that cannot end: nothing of it can be stored any more.
+        client.script(S, "t2", json!([{"sleepMs": 600_000}])).await;
+        remove(&host.place.data().join(deleted)).await;
+        let ended = client.until_end().await;
+        let expected = Ended::Closed { code: 1001, reason: "the host stops: its data folder was deleted".into() };
+        assert_eq!(ended, expected);
+        assert_eq!(host.exit().code(), Some(1));
+        assert_eq!(
+            host.place.data().exists(),
+            !deleted.is_empty(),
+            "nothing is written in the place of a deleted folder"
+        );
+        let log = fs::read_to_string(host.place.path("stderr")).unwrap();
+        assert!(log.contains("was deleted while the host runs, and nothing can be stored any more"), "{log}");
+        // The next one begins with what is left.
+        let next = host.place.serve(&[]);
+        assert_eq!(next.place.run(&["status"]).code, Some(0));
+    }
+}
+
+#[tokio::test]
+async fn a_host_whose_data_folder_was_moved_waits_for_it() {
+    let host = Host::start();
+    let mut client = host.client_with_session("a").await;
+    let away = host.place.path("away");
+    fs::rename(host.place.data(), &away).unwrap();
+    let refused = client.script(S, "t1", json!([{"say": "y"}])).await;
     let reason = client.answer_to(refused).await.rejection_reason.expect("nothing may be confirmed");
     assert!(reason.contains("was removed or replaced while the host runs"), "{reason}");
     // A host that is started now has nothing to do with it.
     let other = host.place.serve_command(&[]);
     let other = host.place.start(other);
     assert_ne!(other.pid(), host.pid());
-    let still = client.script(S, "t3", json!([{"say": "y"}])).await;
+    let still = client.script(S, "t2", json!([{"say": "y"}])).await;
     assert!(client.answer_to(still).await.rejection_reason.is_some());
+    other.stop();
+    remove(&host.place.data()).await;
+    fs::rename(&away, host.place.data()).unwrap();
+    client.run_script(S, "t3", json!([{"say": "back"}])).await;
+    assert_eq!(host.place.run(&["status"]).code, Some(0));
 }
 
 #[tokio::test]

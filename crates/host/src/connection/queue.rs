@@ -147,6 +147,8 @@ pub(crate) enum Close {
     Behind,
     TakenOver,
     Stopping,
+    /// The host stops, since what it stores on was deleted.
+    StorageLost,
     TooBig,
     Silent,
     /// There is no version that both sides speak.
@@ -163,6 +165,7 @@ impl Close {
             Close::Behind => Some((close_code::BEHIND, "too far behind: reconnect")),
             Close::TakenOver => Some((close_code::TAKEN_OVER, "taken over by a newer connection of this client")),
             Close::Stopping => Some((close_code::GOING_AWAY, "the host stops")),
+            Close::StorageLost => Some((close_code::GOING_AWAY, "the host stops: its data folder was deleted")),
             Close::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
             Close::Silent => Some((close_code::BEHIND, "no sign of life: reconnect")),
             Close::Unspoken => Some((close_code::UNSPOKEN, "no version in common")),

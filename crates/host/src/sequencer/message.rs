@@ -10,7 +10,7 @@ use grove_wire::ahp::uri::{ChatName, SessionName, Spelling};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Cold, ConnectionId, Origin, Published, Resource, Sequenced};
-use crate::connection::{Encode, Queue};
+use crate::connection::{Close, Encode, Queue};
 use crate::dialect::Dialect;
 
 /// Events that happened together.
@@ -301,7 +301,7 @@ pub(crate) enum ToSequencer {
     /// Asks whether a client is known.
     WhoIs(ClientId, oneshot::Sender<Option<Acquaintance>>),
     /// Closes every connection: the host stops.
-    CloseAll,
+    CloseAll(Close),
 }
 
 /// A look at the published state.

@@ -390,9 +390,9 @@ impl Sequencer {
                 // Whoever asked may have gone meanwhile.
                 told.send(known).ok();
             }
-            ToSequencer::CloseAll => {
+            ToSequencer::CloseAll(reason) => {
                 let queues = self.connections.values().map(|connection| &connection.queue);
-                queues.for_each(|queue| queue.push(Outgoing::Last(Close::Stopping)));
+                queues.for_each(|queue| queue.push(Outgoing::Last(reason)));
             }
         }
     }

@@ -136,7 +136,7 @@ impl Sequencer {
                 | ToSequencer::Read(_)
                 | ToSequencer::Listen(_)
                 | ToSequencer::WhoIs(..)
-                | ToSequencer::CloseAll => {}
+                | ToSequencer::CloseAll(_) => {}
             }
         }
         if let Some(Jump { from, to }) = self.jump {
