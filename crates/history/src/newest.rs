@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::ending::{Amount, Ending, Places, entries_of};
 use crate::error::HistoryError;
 use crate::files;
-use crate::normal::{ForeignTurn, Source};
+use crate::normal::{Follows, ForeignTurn, Source, path_among_newest};
 use crate::reader::{FileMark, Located};
 use crate::{gemini, reader_of, vscode};
 
@@ -15,6 +15,20 @@ pub struct Newest {
     /// In their order: no more of them than it takes for what was wanted.
     pub turns: Vec<ForeignTurn>,
     pub has_older: bool,
+    /// The number of the first of them among all turns, from 0.
+    first: usize,
+}
+
+impl Newest {
+    /// Keeps the turns that lead to the newest one. Those on abandoned branches go, so fewer are left than were wanted.
+    pub fn on_active_branch(self) -> Self {
+        let follows: Vec<Follows> = self.turns.iter().map(|turn| turn.follows).collect();
+        let (path, has_older) = path_among_newest(self.first, &follows);
+        let mut wanted = path.iter().peekable();
+        let turns = self.turns.into_iter().enumerate();
+        let turns = turns.filter(|(at, _)| wanted.next_if_eq(&at).is_some()).map(|(_, turn)| turn);
+        Self { turns: turns.collect(), has_older, first: self.first }
+    }
 }
 
 /// Reads the newest turns of a session. They are the last ones that reading all of it would give; `ending` alone says how
@@ -75,12 +89,12 @@ struct Window {
     amount: Amount,
     turns: VecDeque<ForeignTurn>,
     entries: u64,
-    dropped: bool,
+    dropped: usize,
 }
 
 impl Window {
     fn new(amount: Amount) -> Self {
-        Self { amount, turns: VecDeque::new(), entries: 0, dropped: false }
+        Self { amount, turns: VecDeque::new(), entries: 0, dropped: 0 }
     }
 
     fn push(&mut self, turn: ForeignTurn) {
@@ -93,17 +107,18 @@ impl Window {
             }
             self.entries = entries;
             self.turns.pop_front();
-            self.dropped = true;
+            self.dropped += 1;
         }
     }
 
     fn is_met(&self) -> bool {
-        self.dropped || self.amount.is_met(self.turns.len() as u64, self.entries)
+        self.dropped > 0 || self.amount.is_met(self.turns.len() as u64, self.entries)
     }
 
     /// `before` is how many turns were not looked at.
     fn finish(self, before: u64) -> Newest {
-        Newest { turns: self.turns.into(), has_older: self.dropped || before > 0 }
+        let first = usize::try_from(before).unwrap_or(usize::MAX).saturating_add(self.dropped);
+        Newest { turns: self.turns.into(), has_older: first > 0, first }
     }
 }
 

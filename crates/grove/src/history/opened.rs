@@ -1,6 +1,7 @@
 //! A session of another tool that somebody looks at: its chats, or a window of the turns of one.
 //!
-//! No more turns are held than the window has, and of other chats no more than a row.
+//! Turns of abandoned branches are left out, and so are the chats of their subagents. No more turns are held than the window
+//! has, and of other chats no more than a row.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use grove_core::{Chat, ChatId, ChatRow, Outcome, Session, SessionId, Timestamp, Turn, normalized_title};
 use grove_history::catalog::Entry;
-use grove_history::{Amount, ChildChat, Ending, HistoryError, core_turn, newest, reader_of};
+use grove_history::{Amount, ChildChat, Ending, ForeignTurn, HistoryError, core_turn, newest, path_of, reader_of};
 use grove_host::history::{Look, OpenError, Opened, Unavailable, Window, subagent_chat};
 use grove_wire::ahp::project::{Started, StartedBy};
 
@@ -41,6 +42,7 @@ fn noted(window: &Window, ending: Option<Ending>) -> Option<Ending> {
 /// The newest turns of the main chat, without the rest of the file.
 fn newest_turns(entry: &Entry, window: &Window, ending: &Ending) -> Result<Opened, OpenError> {
     let newest = newest(&entry.located(), Some(ending), Amount::Turns(window.turns)).map_err(unreadable)?;
+    let newest = newest.on_active_branch();
     let mut session = shown::session(entry);
     let mut turns = TurnWindow::new(window);
     let mut at = entry.session.created_at.unwrap_or(Timestamp(0));
@@ -56,48 +58,94 @@ fn newest_turns(entry: &Entry, window: &Window, ending: &Ending) -> Result<Opene
     Ok(Opened { session, started: Started::new() })
 }
 
-/// Everything else takes the whole file.
+/// Everything else takes the whole file. Which turns were abandoned is known at its end: a session with branches is read twice.
 fn read_all(entry: &Entry, look: &Look) -> Result<Opened, OpenError> {
-    let mut session = shown::session(entry);
-    let main = ChatId::from(Session::MAIN_CHAT);
-    let mut subagents = Subagents::of(&session);
-    // Without one nothing but the chats is wanted.
-    let mut window = match look {
-        Look::Chats => None,
-        Look::Turns(chat, window) => Some((chat, TurnWindow::new(window))),
-    };
-    let mut wanted = None;
-    let mut at = entry.session.created_at.unwrap_or(Timestamp(0));
-    reader_of(entry.source())
-        .read(&entry.located(), None, &mut |foreign| {
-            let converted = core_turn(&foreign, at);
-            at = converted.turn.ended_at;
-            if let Some((chat, window)) = &mut window
-                && **chat == main
-            {
-                return window.push(converted.turn);
-            }
-            subagents.begin_turn();
-            for child in converted.chats {
-                let Some((chat, turns)) = subagents.add(child) else { continue };
-                if let Some((looked_at, window)) = &mut window
-                    && **looked_at == chat.id
-                {
-                    turns.into_iter().for_each(|turn| window.push(turn));
-                    wanted = Some(chat);
-                }
-            }
+    let located = entry.located();
+    let mut follows = Vec::new();
+    let mut all = Collected::new(entry, look);
+    let reader = reader_of(entry.source());
+    reader
+        .read(&located, None, &mut |turn| {
+            follows.push(turn.follows);
+            all.add(&turn);
         })
         .map_err(unreadable)?;
-    let Subagents { rows, started, .. } = subagents;
-    session.catalogue.extend(rows);
-    session.chats.extend(wanted);
-    if let Some((chat, window)) = window
-        && let Some(chat) = session.chats.iter_mut().find(|mine| mine.id == *chat)
-    {
-        (chat.turns, chat.has_older_turns) = window.finish()?;
+    let path = path_of(&follows);
+    if path.len() == follows.len() {
+        return all.finish();
     }
-    Ok(Opened { session, started })
+    let mut wanted = path.iter().peekable();
+    let mut number = 0;
+    let mut active = Collected::new(entry, look);
+    reader
+        .read(&located, None, &mut |turn| {
+            if wanted.next_if_eq(&&number).is_some() {
+                active.add(&turn);
+            }
+            number += 1;
+        })
+        .map_err(unreadable)?;
+    active.finish()
+}
+
+/// The wanted part of a session, turn by turn.
+struct Collected<'a> {
+    session: Session,
+    /// When the turn before it ended.
+    at: Timestamp,
+    subagents: Subagents,
+    /// Without one nothing but the chats is wanted.
+    window: Option<(&'a ChatId, TurnWindow<'a>)>,
+    /// The subagent's chat whose turns are wanted, once it was found.
+    subagent: Option<Chat>,
+}
+
+impl<'a> Collected<'a> {
+    fn new(entry: &Entry, look: &'a Look) -> Self {
+        let session = shown::session(entry);
+        Self {
+            at: entry.session.created_at.unwrap_or(Timestamp(0)),
+            subagents: Subagents::of(&session),
+            window: match look {
+                Look::Chats => None,
+                Look::Turns(chat, window) => Some((chat, TurnWindow::new(window))),
+            },
+            subagent: None,
+            session,
+        }
+    }
+
+    fn add(&mut self, foreign: &ForeignTurn) {
+        let converted = core_turn(foreign, self.at);
+        self.at = converted.turn.ended_at;
+        if let Some((chat, window)) = &mut self.window
+            && chat.as_str() == Session::MAIN_CHAT
+        {
+            return window.push(converted.turn);
+        }
+        self.subagents.begin_turn();
+        for child in converted.chats {
+            let Some((chat, turns)) = self.subagents.add(child) else { continue };
+            if let Some((looked_at, window)) = &mut self.window
+                && **looked_at == chat.id
+            {
+                turns.into_iter().for_each(|turn| window.push(turn));
+                self.subagent = Some(chat);
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Opened, OpenError> {
+        let Self { mut session, subagents: Subagents { rows, started, .. }, window, subagent, .. } = self;
+        session.catalogue.extend(rows);
+        session.chats.extend(subagent);
+        if let Some((chat, window)) = window
+            && let Some(chat) = session.chats.iter_mut().find(|mine| mine.id == *chat)
+        {
+            (chat.turns, chat.has_older_turns) = window.finish()?;
+        }
+        Ok(Opened { session, started })
+    }
 }
 
 fn unreadable(error: HistoryError) -> OpenError {
@@ -225,8 +273,6 @@ impl Subagents {
 
 #[cfg(test)]
 mod tests {
-    use grove_history::ForeignTurn;
-
     use super::*;
 
     fn turn(id: &str, text: &str) -> Turn {

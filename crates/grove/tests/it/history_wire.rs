@@ -255,6 +255,49 @@ async fn what_would_change_history_is_refused_and_changes_nothing() {
     assert_eq!(files(&place.home()), before);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_has_the_turns_of_the_active_branch_alone() {
+    let place = Place::new();
+    place.write(
+        LOG,
+        lines(&[
+            user("u1", None, "first"),
+            says("a1", "u1", json!("one")),
+            user("u2", Some("a1"), "abandoned"),
+            says("a2", "u2", json!([task("c1")])),
+            result("r2", "a2", "c1", "a"),
+            user("u3", Some("r2"), "abandoned as well"),
+            says("a3", "u3", json!("three")),
+            user("u4", Some("a1"), "second"),
+            says("a4", "u4", json!("two")),
+            user("u5", Some("a4"), "third"),
+            says("a5", "u5", json!("three")),
+        ]),
+    );
+    place.write("home/.claude/projects/-w/s/subagents/agent-a.jsonl", lines(&[user("s1", None, "go")]));
+    let host = scanned(&place);
+    let mut client = host.ahp_connect("c").await;
+    client.initialize(&[ROOT]).await;
+    assert_eq!(said(&opened(&mut client, CHAT).await), ["first", "second", "third"]);
+    // Subagents of abandoned turns have no call that is shown.
+    assert_eq!(opened(&mut client, SESSION).await["chats"].as_array().unwrap().len(), 1);
+    // Two turns are the newest, and the ones before them are read from the whole file.
+    client.subscribe_with(json!({"channel": CHAT, "view": {"turns": 2}})).await.unwrap();
+    let cursor = client.chat(CHAT).turns_next_cursor.clone().unwrap();
+    client.get(ahp::Method::FetchTurns, json!({"channel": CHAT, "cursor": cursor})).await;
+    let turns = client.chat(CHAT).turns.iter().map(|turn| turn.message.text.clone()).collect::<Vec<_>>();
+    assert_eq!(turns, ["first", "second", "third"]);
+    assert_eq!(client.chat(CHAT).turns_next_cursor, None);
+
+    let mut version_1 = host.client("v1").await;
+    version_1.subscribe(V1).await.unwrap();
+    assert_eq!(version_1.session(V1).turns.len(), 3);
+    let older = version_1.get("fetchTurns", json!({"session": V1, "before": "u4", "limit": 5})).await;
+    assert_eq!(said(&older), ["first"]);
+    let abandoned = version_1.refused("fetchTurns", json!({"session": V1, "before": "u3"})).await;
+    assert_eq!(abandoned.code, -32602, "{abandoned:?}");
+}
+
 /// Waits until a list shows so many turns.
 async fn listed(client: &mut AhpClient, source_id: &str, turns: u64) {
     let begun = Instant::now();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::changes::{Changes, Gathered, Gathering};
-use crate::normal::Source;
+use crate::normal::{Source, path};
 use crate::{Bookmark, read_whole};
 
 /// A session in a file of its own.
@@ -49,6 +49,7 @@ impl Written {
     fn check(&self, ending: Option<&Ending>) -> usize {
         let located = self.located();
         let (_, whole) = read_whole(reader_of(self.source), &located).unwrap();
+        let path = path(&whole);
         let mut quick = 0;
         // A few windows of each size: all of them would be as many readings of the whole.
         for wanted in (1..=whole.len() + 1).filter(|wanted| *wanted < 4 || wanted % 7 == 0 || *wanted >= whole.len()) {
@@ -61,6 +62,10 @@ impl Written {
                 }
                 assert_eq!(newest.turns, whole[whole.len() - newest.turns.len()..], "{amount:?}");
                 assert_eq!(newest.has_older, newest.turns.len() < whole.len(), "{amount:?}");
+                let active = newest.clone().on_active_branch();
+                let first = path.len() - active.turns.len();
+                assert!(active.turns.iter().eq(path[first..].iter().map(|at| &whole[*at])), "{amount:?}");
+                assert_eq!(active.has_older, first > 0, "{amount:?}");
                 match amount {
                     Amount::Turns(_) => assert_eq!(newest.turns.len(), wanted.min(whole.len())),
                     Amount::Entries(wanted) => {

@@ -21,4 +21,5 @@ pub use tool::{
     Approval, CallState, ForeignChat, ForeignToolCall, ForeignToolKind, Replacement, TodoItem, TodoStatus, ToolInput,
     ToolOutput,
 };
+pub(crate) use turn::path_among_newest;
 pub use turn::{Follows, ForeignAgent, ForeignTurn, TurnOutcome, path, path_of};

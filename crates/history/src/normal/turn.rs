@@ -100,19 +100,30 @@ pub fn path(turns: &[ForeignTurn]) -> Vec<usize> {
 
 /// The same by which turn each of them goes on from.
 pub fn path_of(follows: &[Follows]) -> Vec<usize> {
+    path_among_newest(0, follows).0
+}
+
+/// The same for the newest turns alone, of which the first has the number `first`, and whether the path begins before them.
+/// Turns are given by where they stand in `follows`.
+pub(crate) fn path_among_newest(first: usize, follows: &[Follows]) -> (Vec<usize>, bool) {
     let mut path = Vec::new();
-    let mut next = follows.len().checked_sub(1);
-    while let Some(at) = next {
+    let mut begins_before = false;
+    let mut next = first.saturating_add(follows.len()).checked_sub(1);
+    while let Some(number) = next {
+        let Some(at) = number.checked_sub(first).filter(|at| *at < follows.len()) else {
+            begins_before = true;
+            break;
+        };
         path.push(at);
         next = match follows[at] {
-            Follows::Previous => at.checked_sub(1),
+            Follows::Previous => number.checked_sub(1),
             // What names a later turn is wrong, and would never end.
-            Follows::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < at),
+            Follows::Turn(turn) => usize::try_from(turn).ok().filter(|turn| *turn < number),
             Follows::Nothing => None,
         };
     }
     path.reverse();
-    path
+    (path, begins_before)
 }
 
 /// Who answered.
@@ -171,5 +182,22 @@ mod tests {
         assert_eq!(path(&turns(&[Previous, Previous, Nothing, Previous])), [2, 3]);
         assert_eq!(path(&turns(&[Turn(7), Turn(1)])), [1]);
         assert!(path(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_path_among_the_newest_turns_is_the_end_of_the_path_among_all() {
+        use Follows::{Nothing, Previous, Turn};
+        let all = [Previous, Previous, Turn(0), Previous, Turn(2), Turn(1), Previous];
+        assert_eq!(path_of(&all), [0, 1, 5, 6]);
+        assert_eq!(path_among_newest(5, &all[5..]), (vec![0, 1], true));
+        assert_eq!(
+            path_among_newest(2, &all[2..]),
+            (vec![3, 4], true),
+            "turn 5 goes on from one that is not among them"
+        );
+        assert_eq!(path_among_newest(1, &all[1..]), (vec![0, 4, 5], true));
+        assert_eq!(path_among_newest(0, &all), (vec![0, 1, 5, 6], false));
+        assert_eq!(path_among_newest(3, &[Nothing, Previous]), (vec![0, 1], false));
+        assert_eq!(path_among_newest(3, &[]), (vec![], true));
     }
 }
