@@ -12,7 +12,7 @@ use grove_host::Random;
 use grove_host::server::Token;
 
 use crate::endpoint::Endpoint;
-use crate::secret_files;
+use crate::secret_files::{self, SecretError};
 
 /// The folder, held for as long as this lives.
 #[derive(Debug)]
@@ -208,9 +208,11 @@ fn stores_path(data_dir: &Path) -> PathBuf {
     data_dir.join("stores.json")
 }
 
-/// The `PATH` of a command that knew an agent which the host did not; the host looks for agents there as well.
-pub(crate) fn read_client_path(data_dir: &Path) -> Option<String> {
-    fs::read_to_string(client_path_file(data_dir)).ok().filter(|path| path.len() <= CLIENT_PATH_BYTES)
+/// The `PATH` of a command that knew an agent which the host did not; the host looks for agents there as well. Its folders
+/// name programs that the host starts, so the file is checked like one with a secret.
+pub(crate) fn read_client_path(data_dir: &Path) -> Result<Option<String>, SecretError> {
+    let read = secret_files::read(&client_path_file(data_dir))?;
+    Ok(read.map(|read| read.text).filter(|path| path.len() <= CLIENT_PATH_BYTES))
 }
 
 /// A longer `PATH` is not kept.
@@ -357,7 +359,26 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    #[test]
+    fn the_path_of_a_command_is_read_from_a_file_of_ours_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let data = place.path();
+        assert_eq!(read_client_path(data).unwrap(), None);
+        write_client_path(data, "/opt/agents").unwrap();
+        assert_eq!(read_client_path(data).unwrap().as_deref(), Some("/opt/agents"));
+        let file = client_path_file(data);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(matches!(read_client_path(data), Err(SecretError::Writable { .. })));
+        let other = data.join("other");
+        fs::rename(&file, &other).unwrap();
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&other, &file).unwrap();
+        assert!(matches!(read_client_path(data), Err(SecretError::Link { .. })));
+    }
 
     #[test]
     fn the_port_of_the_last_start_is_read_back_and_what_is_no_port_counts_as_none() {

@@ -141,7 +141,11 @@ fn usable(settings: &Settings) -> Vec<AcpProgram> {
         offers.iter().filter_map(|offer| offer.program()).cloned().collect::<Vec<_>>()
     };
     let mut programs = find(&path);
-    if let Some(theirs) = data_folder::read_client_path(&settings.data_dir.value) {
+    let theirs = data_folder::read_client_path(&settings.data_dir.value).unwrap_or_else(|error| {
+        tracing::warn!(%error, "agents are looked for in the host's own PATH alone");
+        None
+    });
+    if let Some(theirs) = theirs {
         for mut program in find(OsStr::new(&theirs)) {
             if programs.iter().all(|known| known.provider != program.provider) {
                 // What the program itself runs, such as its interpreter, is in that PATH as well.
