@@ -103,6 +103,15 @@ Examples:
 Exit codes with --wait: 0 complete, 6 the turn failed, 7 it was cancelled, 130
 left with Ctrl-C.";
 
+const ANSWER_HELP: &str = "\
+Examples:
+  grove answer 1f0c \"the second one\"
+  grove answer \"the second one\"
+  grove answer --decline
+
+Without a session, the only question that waits in any session is meant. Name
+the session where a request has several questions.";
+
 const PERMISSIONS_HELP: &str = "\
 Examples:
   grove permissions 7d3f           list rules and remembered answers
@@ -188,6 +197,7 @@ pub(crate) enum Command {
     /// Deny the pending permission request of a session
     Deny(DenyArgs),
     /// Answer what the agent of a session asks: one TEXT for each question
+    #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
     /// List what a session may do without asking, or revoke it
     #[command(after_help = PERMISSIONS_HELP)]
@@ -543,10 +553,10 @@ pub(crate) struct DenyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
-    pub(crate) session: String,
-    /// The answers, in the order of the questions: a text, a number, y or n, an option's number or name
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host [default: the only one with a question]
     #[arg(required_unless_present = "decline")]
+    pub(crate) session: Option<String>,
+    /// The answers, in the order of the questions: a text, a number, y or n, an option's number or name
     pub(crate) text: Vec<String>,
     /// Which question, where several wait
     #[arg(long, value_name = "ID")]

@@ -57,7 +57,7 @@ fn decide(
     errand()?.block_on(async {
         let (mut talk, _) = match &args.session {
             Some(session) => AnyTalk::join(&reach, args.connect.protocol, session, None, Output::Shown).await?,
-            None => (the_one_that_waits(&reach, args.connect.protocol).await?, None),
+            None => (the_one_that_waits(&reach, args.connect.protocol, Request::Permission).await?, None),
         };
         let permissions = talk.waiting().into_iter().filter_map(|waiting| match waiting {
             Waiting::Permission(permission) => Some(permission),
@@ -79,26 +79,47 @@ fn decide(
     })
 }
 
-/// The only session of any host in which a permission request waits.
-async fn the_one_that_waits(reach: &Reach, protocol: Protocol) -> Result<AnyTalk, Failure> {
+/// What a command answers.
+#[derive(Clone, Copy)]
+enum Request {
+    Permission,
+    Question,
+}
+
+impl Request {
+    const fn word(self) -> &'static str {
+        match self {
+            Request::Permission => "permission request",
+            Request::Question => "question",
+        }
+    }
+
+    fn is(self, waiting: &Waiting) -> bool {
+        match self {
+            Request::Permission => matches!(waiting, Waiting::Permission(_)),
+            Request::Question => matches!(waiting, Waiting::Questions { .. }),
+        }
+    }
+}
+
+/// The only session of any host in which such a request waits.
+async fn the_one_that_waits(reach: &Reach, protocol: Protocol, request: Request) -> Result<AnyTalk, Failure> {
     if protocol == Protocol::V1 {
         return Err(anyhow!("version 1 does not say which sessions wait: name one, or leave out --protocol v1").into());
     }
     let mut found = Vec::new();
     for name in reach.waiting_sessions().await? {
         let (talk, _) = AnyTalk::join(reach, protocol, &name, None, Output::Shown).await?;
-        let waiting: Vec<Waiting> =
-            talk.waiting().into_iter().filter(|waiting| matches!(waiting, Waiting::Permission(_))).collect();
+        let waiting: Vec<Waiting> = talk.waiting().into_iter().filter(|waiting| request.is(waiting)).collect();
         if !waiting.is_empty() {
             found.push((name, talk, waiting));
         }
     }
+    let word = request.word();
     match (found.pop(), found.len()) {
-        (None, _) => {
-            let why =
-                "no permission request waits in any session: `grove ls --waiting` lists those that wait for an answer";
-            Err(Failure::NotFound(why.to_owned()))
-        }
+        (None, _) => Err(Failure::NotFound(format!(
+            "no {word} waits in any session: `grove ls --waiting` lists those that wait for an answer"
+        ))),
         (Some((_, talk, _)), 0) => Ok(talk),
         (Some(last), others) => {
             found.push(last);
@@ -106,7 +127,7 @@ async fn the_one_that_waits(reach: &Reach, protocol: Protocol) -> Result<AnyTalk
             let lines = found.iter().flat_map(|(name, _, all)| all.iter().map(move |waiting| line(name, waiting)));
             let lines: Vec<String> = lines.collect();
             let lines = lines.join("\n");
-            Err(anyhow!("permission requests wait in {} sessions: name the session\n{lines}", others + 1).into())
+            Err(anyhow!("{word}s wait in {} sessions: name the session\n{lines}", others + 1).into())
         }
     }
 }
@@ -135,16 +156,25 @@ fn only(mut waiting: Vec<Waiting>, named: Option<&str>, talk: &impl Talk, what: 
 pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
     errand()?.block_on(async {
-        let (mut talk, _) = AnyTalk::join(&reach, args.connect.protocol, &args.session, None, Output::Shown).await?;
-        if matches!(talk, AnyTalk::V1(_)) {
+        let (protocol, texts) = (args.connect.protocol, &args.text);
+        if protocol == Protocol::V1 {
             return Err(anyhow!("version 1 has no questions: leave out --protocol v1").into());
         }
+        let (mut talk, texts) = match &args.session {
+            // One word alone is the answer, not the session.
+            Some(text) if texts.is_empty() && !args.decline => {
+                must_be_an_answer(&reach, text).await?;
+                (the_one_that_waits(&reach, protocol, Request::Question).await?, std::slice::from_ref(text))
+            }
+            Some(session) => (AnyTalk::join(&reach, protocol, session, None, Output::Shown).await?.0, texts.as_slice()),
+            None => (the_one_that_waits(&reach, protocol, Request::Question).await?, texts.as_slice()),
+        };
         let waiting = talk.waiting().into_iter().filter(|waiting| matches!(waiting, Waiting::Questions { .. }));
         let waiting = only(waiting.collect(), args.request.as_deref(), &talk, "question")?;
         let Waiting::Questions { chat, request } = waiting else {
             return Err(anyhow!("nothing waits for an answer").into());
         };
-        let answers = if args.decline { None } else { Some(answers(&request, &args.text)?) };
+        let answers = if args.decline { None } else { Some(answers(&request, texts)?) };
         let id = request.id.clone();
         start(&mut talk, Deed::Answer { chat, request: id.clone(), answers }).await?;
         if args.json {
@@ -152,6 +182,24 @@ pub(crate) fn answer(common: &Common, args: &AnswerArgs) -> Result<(), Failure> 
         }
         Ok(say(if args.decline { "declined" } else { "answered" })?)
     })
+}
+
+/// How short a word may be that is taken for the beginning of a session's id. A shorter one may be an option's number.
+const SHORTEST_ID: usize = 4;
+
+/// Refuses a single word that names a session: its answer was forgotten, and nobody wants the name to be the answer.
+async fn must_be_an_answer(reach: &Reach, word: &str) -> Result<(), Failure> {
+    if word.chars().count() < SHORTEST_ID {
+        return Ok(());
+    }
+    match AnyTalk::join(reach, Protocol::Ahp, word, None, Output::Shown).await {
+        Ok((talk, _)) => {
+            let id = id_of(talk.uri());
+            Err(anyhow!("{word:?} is a session, and no answer is given: `grove answer {id} TEXT` answers it").into())
+        }
+        Err(Failure::NotFound(_)) => Ok(()),
+        Err(failure) => Err(failure),
+    }
 }
 
 type Answers = Vec<(String, grove_wire::ahp::ChatInputAnswer)>;

@@ -106,6 +106,51 @@ fn approve_and_deny_need_no_session_where_one_request_waits() {
 }
 
 #[test]
+fn answer_needs_no_session_where_one_question_waits() {
+    let host = Host::start();
+    let place = &host.place;
+    for args in [&["answer", "because"][..], &["answer", "--decline"]] {
+        let none = place.run(args);
+        assert_eq!(none.code, Some(8), "{none:?}");
+        assert!(none.stderr.contains("no question waits in any session"), "{}", none.stderr);
+    }
+    assert_eq!(place.run(&["answer"]).code, Some(2));
+    // A permission request is no question.
+    let (permission, waits) = waiting_session(place, "rm one");
+    assert_eq!(place.run(&["answer", "because"]).code, Some(8));
+    let asking = |question: &str| {
+        let mut beside = Beside::start(place, &["run", &script(&json!([{"ask": question}, {"say": "thanks"}]))]);
+        let id = beside.until("session ").trim().strip_prefix("session ").unwrap().to_owned();
+        beside.until("waiting:");
+        (beside, id)
+    };
+    let (first, one) = asking("Why now?");
+    let (second, two) = asking("Why here?");
+    let several = place.run(&["answer", "because"]);
+    assert_eq!(several.code, Some(1), "{several:?}");
+    for words in [&one, &two, "Why now?", "Why here?", "questions wait in 2 sessions"] {
+        assert!(several.stderr.contains(words), "{words}: {}", several.stderr);
+    }
+    assert_eq!(place.run(&["answer", &one, "because"]).code, Some(0));
+    assert_eq!(first.end().0, Some(0));
+    // Who names a session and forgets the answer does not mean its name.
+    for name in [two.as_str(), &two[..8], &one, "@last"] {
+        let forgotten = place.run(&["answer", name]);
+        assert_eq!(forgotten.code, Some(1), "{forgotten:?}");
+        assert!(forgotten.stderr.contains("no answer is given"), "{}", forgotten.stderr);
+    }
+    let ran = place.run(&["answer", "--json", "1"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["session"], format!("scripted:/{two}"));
+    assert_eq!(second.end().0, Some(0));
+    let (third, _) = asking("Why ever?");
+    assert_eq!(place.run(&["answer", "--decline"]).code, Some(0));
+    assert_eq!(third.end().0, Some(0));
+    assert_eq!(place.run(&["deny", &waits]).code, Some(0));
+    assert_eq!(permission.end().0, Some(0));
+}
+
+#[test]
 fn wait_ends_with_the_turn_or_where_an_answer_is_needed() {
     let host = Host::start();
     let place = &host.place;
