@@ -122,14 +122,32 @@ pub struct Details {
     /// Where it came from, where it was another host's before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Whereabouts>,
+    /// The session of another tool that it was imported from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported_from: Option<ImportSource>,
 }
 
 impl Details {
+    /// Whether everything is allowed without a question, except for what a rule denies.
+    pub fn allows_all(&self) -> bool {
+        self.permissions.as_ref().is_some_and(|permissions| permissions.allow_all)
+    }
+
     /// The same without what a person allowed on one host alone: no policy and no remembered answer goes to another host,
     /// or comes back from a storage that others may write.
     pub fn without_permissions(self) -> Self {
         Self { permissions: None, remembered: Vec::new(), ..self }
     }
+}
+
+/// The session of another tool from which a session was imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImportSource {
+    /// The tool's name as lists have it; `log` for a file in the form that Grove and pi share.
+    pub source: String,
+    /// The id that the tool uses.
+    pub source_id: String,
 }
 
 /// A session at another host.

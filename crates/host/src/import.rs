@@ -46,6 +46,8 @@ pub(crate) struct NewImport {
     pub(crate) modified_at: Option<Timestamp>,
     pub(crate) from: Option<Whereabouts>,
     pub(crate) seal: Option<String>,
+    /// The session of another tool that it is a copy of.
+    pub(crate) imported_from: Option<ImportSource>,
 }
 
 /// A session that is being taken in.
@@ -59,6 +61,7 @@ pub(crate) struct Import {
     from: Option<Whereabouts>,
     /// What everything that arrives must hash to, where the sender says it.
     seal: Option<String>,
+    imported_from: Option<ImportSource>,
     fs: Arc<dyn SessionFs>,
     staged: Confined,
     /// How long each file is so far.
@@ -198,6 +201,7 @@ impl Host {
             modified_at: wanted.modified_at.unwrap_or(created_at),
             from: wanted.from,
             seal: wanted.seal,
+            imported_from: wanted.imported_from.filter(has_fitting_names),
             staged: Confined::new(fs.as_ref(), &staging)?,
             fs,
             files: HashMap::new(),
@@ -337,6 +341,7 @@ impl Import {
         let mut session = Session::new(&self.new, self.created_at);
         session.lifecycle = Lifecycle::Ready;
         session.modified_at = self.modified_at;
+        session.details.imported_from = self.imported_from.clone();
         let title = self.title.clone().or_else(|| index.name()).or_else(|| index.header()?.title());
         let title = title.map(SessionTitle::from).filter(|title| !title.is_none());
         let title = match title {
@@ -364,6 +369,13 @@ impl Import {
         }
         Ok(session)
     }
+}
+
+/// The largest name of a tool or of its session that is kept: every list carries it.
+const MOST_SOURCE_BYTES: usize = 256;
+
+fn has_fitting_names(from: &ImportSource) -> bool {
+    from.source.len() <= MOST_SOURCE_BYTES && from.source_id.len() <= MOST_SOURCE_BYTES
 }
 
 /// Whether a file belongs into a session's folder. Folders of chats are the host's to make.

@@ -576,6 +576,7 @@ fn details(dice: &mut Dice) -> Details {
         unsaved: dice.maybe(Dice::text),
         moved_to: dice.maybe(whereabouts),
         moved_from: dice.maybe(whereabouts),
+        imported_from: dice.maybe(|dice| ImportSource { source: dice.text(), source_id: dice.text() }),
         workspace: dice.maybe(|dice| WorkspaceDetails {
             plan: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),
             files: dice.maybe(|dice| Timestamp(dice.below(1_000) as u64)),

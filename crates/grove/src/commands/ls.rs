@@ -73,8 +73,10 @@ pub(crate) fn run(common: &Common, args: &LsArgs) -> Result<(), Failure> {
         if !far.is_empty() {
             listed.sessions.sort_by_key(|row| std::cmp::Reverse(row.modified));
         }
-        // A session that was imported keeps its id, and is shown once.
-        let own: HashSet<String> = listed.sessions.iter().map(|row| row.id.clone()).collect();
+        // A session that was imported keeps its id, or says which one it is a copy of, and is shown once.
+        let copied = |row: &Row| row.json["_meta"]["importedFrom"]["sourceId"].as_str().map(str::to_owned);
+        let own = listed.sessions.iter().flat_map(|row| std::iter::once(row.id.clone()).chain(copied(row)));
+        let own: HashSet<String> = own.collect();
         listed.others.retain(|other| !own.contains(&other.source_id));
         listed.sessions.extend(listed.others.into_iter().map(|other| other.row));
         let elsewhere = far.iter().flat_map(|host| &host.sessions);

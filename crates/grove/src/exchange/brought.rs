@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use grove_core::{NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
+use grove_core::{ImportSource, NewSession, Session, SessionId, SessionUri, StoreName, Timestamp, normalized_title};
 use grove_fs::workspace::{Field, Manifest, Value};
 use grove_history::{Damage, HistoryError, Located, Mark, Source, locate, reader_of, source_of};
 use grove_wire::ahp::time;
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::folder::{FileBeside, beside};
 use super::foreign_log::{ForeignLog, LeftOut, WriteError, Written};
 use super::log_lines::{self, LinesError};
-use super::opened::Opened;
+use super::opened::{LOG as LOG_SOURCE, Opened};
 
 const LOG: &str = "events.jsonl";
 /// How much of a file is looked at to find out what it is.
@@ -163,6 +163,7 @@ fn of_copilot_cli(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
         working_directory: folder.and_then(|folder| working_directory(&folder)),
         created_at: read.created_at.map(|at| at.0),
         modified_at: read.modified_at.map(|at| at.0),
+        imported_from: import_source(Source::CopilotCli.name(), &read.source_id),
         ..BeginParams::default()
     };
     complete(about, out, log, Some(turns), warnings)
@@ -197,6 +198,7 @@ fn of_foreign(located: Located, id: &WantedId) -> Result<Brought, BringError> {
         working_directory: folder.and_then(|folder| working_directory(&folder)),
         created_at: read.created_at.map(|at| at.0),
         modified_at: read.modified_at.map(|at| at.0),
+        imported_from: import_source(opened.source(), &read.source_id),
         ..BeginParams::default()
     };
     let mut log = out;
@@ -218,6 +220,11 @@ fn agent_of(source: Source) -> String {
     name.to_owned()
 }
 
+/// The session of another tool that is imported, where it has an id.
+fn import_source(source: &str, id: &str) -> Option<ImportSource> {
+    (!id.is_empty()).then(|| ImportSource { source: source.to_owned(), source_id: id.to_owned() })
+}
+
 fn of_log(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
     let io = |error| BringError::Io { path: log.to_owned(), error };
     let modified = fs::metadata(log).and_then(|found| found.modified()).map_err(io)?;
@@ -233,6 +240,7 @@ fn of_log(log: &Path, id: &WantedId) -> Result<Brought, BringError> {
         working_directory: header.cwd.as_deref().and_then(working_directory),
         created_at: header.timestamp.and_then(|text| time::parse(&text).ok()).map(|at| at.0),
         modified_at: u64::try_from(modified.as_millis()).ok(),
+        imported_from: named.as_deref().and_then(|named| import_source(LOG_SOURCE, named)),
         ..BeginParams::default()
     };
     complete(about, File::open(log).map_err(io)?, log, None, Vec::new())

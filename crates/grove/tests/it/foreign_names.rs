@@ -77,6 +77,34 @@ fn an_imported_session_goes_on_with_its_own_agent_is_listed_once_and_found_by_it
 }
 
 #[test]
+fn a_session_that_was_imported_under_a_new_id_takes_the_place_of_its_history() {
+    let place = Place::new();
+    let file = branched(&place);
+    let host = place.serve(&[]);
+    assert_eq!(text_of(&place.run(&["ls", "--all"])).lines().count(), 2, "a head and the history");
+    let imported = place.run(&["import", "--new-id", "--json", file.to_str().unwrap()]);
+    let imported: Value = serde_json::from_str(text_of(&imported)).unwrap();
+    let id = imported["session"].as_str().unwrap().rsplit('/').next().unwrap();
+    assert_ne!(id, CLAUDE);
+    let listed = || -> Value { serde_json::from_str(text_of(&place.run(&["ls", "--all", "--json"]))).unwrap() };
+    let rows = listed();
+    assert_eq!(rows["sessions"].as_array().unwrap().len(), 1, "{rows}");
+    assert_eq!(rows["sessions"][0]["id"], id);
+    assert_eq!(rows["sessions"][0]["_meta"]["importedFrom"], json!({"source": "claude", "sourceId": CLAUDE}));
+    // A later host knows it from the session's folder, also once the session is in memory.
+    drop(host);
+    let _host = place.serve(&[]);
+    text_of(&place.run(&["rename", id, "mine"]));
+    let rows = listed();
+    assert_eq!(rows["sessions"].as_array().unwrap().len(), 1, "{rows}");
+    assert_eq!(rows["sessions"][0]["title"], "mine");
+    // Without the copy the history is back.
+    text_of(&place.run(&["rm", "--yes", id]));
+    let rows = listed();
+    assert_eq!(rows["sessions"][0]["sourceId"], CLAUDE, "{rows}");
+}
+
+#[test]
 fn ids_that_a_filtered_list_prints_name_one_session() {
     let place = Place::new();
     stores(&place);

@@ -61,7 +61,7 @@ impl Imports {
     async fn begin(&mut self, params: Option<&RawValue>) -> Result<BeginResult, ErrorObject> {
         let params: BeginParams = read_params(params)?;
         let BeginParams { id, provider, preferred_provider, store, title, .. } = params;
-        let BeginParams { working_directory, created_at, modified_at, from, seal, .. } = params;
+        let BeginParams { working_directory, created_at, modified_at, from, seal, imported_from, .. } = params;
         let most = self.host.0.config.limits.imports;
         if self.open.len() >= most {
             let why = format!("{most} imports are open on this connection: commit or abort one of them first");
@@ -78,6 +78,7 @@ impl Imports {
             modified_at: modified_at.map(Timestamp),
             from: from.map(super::handover::to_core),
             seal,
+            imported_from,
         };
         let import = self.host.begin_import(wanted).await.map_err(|error| refusal(&error))?;
         let session = import.session().to_string();

@@ -63,6 +63,9 @@ pub struct BeginParams {
     /// The seal that `x-grove/handover/files` gave: what is put, `session.json` among it, must be what it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
+    /// The session of another tool that it is a copy of: lists then leave that one out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported_from: Option<grove_core::ImportSource>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -93,6 +93,7 @@ fn details() -> Details {
         unsaved: None,
         moved_to: None,
         moved_from: None,
+        imported_from: None,
     }
 }
 

@@ -57,8 +57,8 @@ pub fn summary(session: &core::Session, failed: bool, names: &Names, spelling: S
     }
 }
 
-/// What a session's row says beside what the protocol has a place for: where the session lies, and what version control
-/// says of where it works. Lists of other programs know the latter under the same names.
+/// What a session's row says beside what the protocol has a place for: where the session lies, what it was imported from, and
+/// what version control says of where it works. Lists of other programs know the latter under the same names.
 pub fn row_meta(session: &core::Session) -> Object {
     let checkout = &session.checkout;
     // A worktree is of a repository elsewhere; anything else is its own.
@@ -74,7 +74,9 @@ pub fn row_meta(session: &core::Session) -> Object {
         ("baseBranchName", checkout.base_branch.as_deref()),
         ("pullRequestUrl", checkout.pull_request()),
     ];
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
+    let members = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
+    let from = session.details.imported_from.as_ref().and_then(|from| serde_json::to_value(from).ok());
+    members.chain(from.map(|from| ("importedFrom".to_owned(), from))).collect()
 }
 
 /// When the session or any of its chats last moved on, by the host's clock.
