@@ -68,6 +68,11 @@ pub(crate) struct Health {
     pub(crate) damage: Vec<String>,
     #[serde(default)]
     pub(crate) damage_count: usize,
+    /// The first sessions in which everything is allowed without a question, and the number of all of them.
+    #[serde(default)]
+    pub(crate) allow_all_sessions: Vec<String>,
+    #[serde(default)]
+    pub(crate) allow_all_count: usize,
 }
 
 /// How long a host may take to answer.

@@ -185,7 +185,7 @@ pub enum CreateError {
 }
 
 /// What a host is doing, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub sessions: usize,
     /// How many of them are in memory: those that somebody looks at, or did a while ago.
@@ -193,6 +193,8 @@ pub struct Status {
     pub running_turns: usize,
     pub connections: usize,
     pub server_seq: u64,
+    /// The sessions in which everything is allowed without a question (`allowAll`), by their ids.
+    pub allow_all: Vec<SessionId>,
 }
 
 impl Host {
@@ -639,6 +641,12 @@ impl Host {
                     .count(),
                 connections: counters.connections,
                 server_seq: published.seq,
+                allow_all: {
+                    let allowing = published.listed().filter(|(session, _)| session.details.allows_all());
+                    let mut ids: Vec<SessionId> = allowing.map(|(session, _)| session.id.clone()).collect();
+                    ids.sort_unstable();
+                    ids
+                },
             })
             .await
     }

@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 
 use grove_history::export::{Heading, Json, SessionOutline, TurnOutline, TurnWriter};
 use grove_history::{ContextBlock, Workspace};
+use grove_wire::x_grove::PermissionsParams;
 use serde_json::json;
 
 use super::meant::{self, Meant};
@@ -17,20 +18,22 @@ use crate::talk::Talk;
 
 pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
     let reach = Reach::new(common, &args.connect)?;
-    let opened = errand()?.block_on(async {
+    let (opened, allow_all) = errand()?.block_on(async {
         let meant = meant::find(&reach, &args.session, args.chat.as_deref(), args.connect.protocol).await?;
         if !args.json {
             meant::name_other_chats(&meant).await?;
         }
         let opened = meant::open(&meant).await?;
-        let Meant::OfHost(tree) = &meant else { return Ok(opened) };
+        let Meant::OfHost(tree) = &meant else { return Ok((opened, None)) };
+        let allow_all = tree.permissions(&PermissionsParams::default()).await?.allow_all;
         // The log has a turn when it is over. The look at the log came first, so the turn may be in it by now.
         let talk = tree.talk().await?;
         let running = talk.look(|view| view.active.as_ref().map(running_turn));
-        Ok::<_, Failure>(match running {
+        let opened = match running {
             Some(turn) => opened.with_running(turn),
             None => opened,
-        })
+        };
+        Ok::<_, Failure>((opened, Some(allow_all)))
     })?;
     if let Some(wanted) = args.turn
         && wanted.get() > shown_turns(&opened, args)
@@ -43,8 +46,8 @@ pub(crate) fn run(common: &Common, args: &ShowArgs) -> Result<(), Failure> {
         anstream::eprintln!("nothing was said yet: `grove send {id} PROMPT` starts a turn");
     }
     match (args.context, args.json) {
-        (false, false) => show(&opened, args),
-        (false, true) => show_json(&opened, args),
+        (false, false) => show(&opened, allow_all, args),
+        (false, true) => show_json(&opened, allow_all, args),
         (true, false) => show_context(&opened, args),
         (true, true) => show_context_json(&opened, args),
     }
@@ -56,10 +59,10 @@ fn shown_turns(opened: &Opened, args: &ShowArgs) -> u32 {
     if args.branches { all } else { all.saturating_sub(opened.abandoned()) }
 }
 
-/// The heading, which names what is left out.
-fn heading<'a>(opened: &'a Opened, args: &ShowArgs) -> Heading<'a> {
+/// The heading, which names what is left out and what is allowed.
+fn heading<'a>(opened: &'a Opened, allow_all: Option<bool>, args: &ShowArgs) -> Heading<'a> {
     let abandoned = if args.branches { 0 } else { opened.abandoned() };
-    Heading { abandoned, ..opened.heading() }
+    Heading { abandoned, allow_all, ..opened.heading() }
 }
 
 /// Gives the turns that are wanted, with their numbers.
@@ -80,10 +83,10 @@ fn length(args: &ShowArgs) -> Length {
     if args.turn.is_some() { Length::Whole } else { Length::Short }
 }
 
-fn show(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
+fn show(opened: &Opened, allow_all: Option<bool>, args: &ShowArgs) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.turn.is_none() {
-        for line in transcript::session(&SessionOutline::of(heading(opened, args))) {
+        for line in transcript::session(&SessionOutline::of(heading(opened, allow_all, args))) {
             writeln!(out, "{line}")?;
         }
     }
@@ -100,8 +103,8 @@ fn show(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn show_json(opened: &Opened, args: &ShowArgs) -> Result<(), Failure> {
-    let mut json = Json::begin(BufWriter::new(std::io::stdout().lock()), heading(opened, args))?;
+fn show_json(opened: &Opened, allow_all: Option<bool>, args: &ShowArgs) -> Result<(), Failure> {
+    let mut json = Json::begin(BufWriter::new(std::io::stdout().lock()), heading(opened, allow_all, args))?;
     each(opened, args, &mut |_, turn| Ok(json.turn(&turn)?))?;
     Ok(json.finish()?)
 }

@@ -5,6 +5,22 @@ use crate::background::find_host;
 use crate::cli::{Common, OutputArgs, ServeArgs};
 use crate::json_errors;
 use crate::settings::Settings;
+use crate::show::style::harmless;
+
+/// How many sessions in which everything is allowed are named in one line.
+const ALLOW_ALL_NAMED: usize = 5;
+
+/// Names the sessions in which everything is allowed.
+fn allow_all(sessions: &[String], count: usize) -> String {
+    let mut names: Vec<String> = sessions.iter().take(ALLOW_ALL_NAMED).map(|id| harmless(id)).collect();
+    if count > names.len() {
+        names.push(format!("and {} more", count - names.len()));
+    }
+    let (word, names) = (if count == 1 { "session allows" } else { "sessions allow" }, names.join(", "));
+    format!(
+        "{count} {word} everything without asking: {names} (`grove permissions SESSION --revoke` makes it ask again)"
+    )
+}
 
 pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
     let settings = Settings::load(common, &ServeArgs::default())?;
@@ -38,6 +54,8 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "storageProblem": health.storage_problem,
             "damage": health.damage,
             "damageCount": health.damage_count,
+            "allowAllSessions": health.allow_all_sessions,
+            "allowAllCount": health.allow_all_count,
             "watchesFolders": grove_work::can_watch(),
         });
         say(status)?;
@@ -47,6 +65,9 @@ pub(crate) fn run(common: &Common, args: &OutputArgs) -> Result<(), Failure> {
             "{} sessions ({} of them in memory), {} running turns, {} connections",
             health.sessions, health.loaded_sessions, health.running_turns, health.connections
         ))?;
+        if health.allow_all_count > 0 {
+            say(allow_all(&health.allow_all_sessions, health.allow_all_count))?;
+        }
         if !grove_work::can_watch() {
             say("folders are not watched on this system: other tools' sessions are looked for once a minute")?;
         }

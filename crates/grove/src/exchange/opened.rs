@@ -67,7 +67,7 @@ impl Opened {
     }
 
     pub(crate) fn heading(&self) -> Heading<'_> {
-        Heading { source: self.source, session: &self.session, abandoned: self.abandoned() }
+        Heading { source: self.source, session: &self.session, abandoned: self.abandoned(), allow_all: None }
     }
 
     /// Whose session it is.

@@ -105,6 +105,42 @@ fn a_session_of_the_host_is_shown_with_its_calls_and_one_turn_in_full() {
 }
 
 #[test]
+fn show_and_status_say_where_everything_is_allowed() {
+    let place = Place::new();
+    let host = place.serve(&[]);
+    let script = format!("script:{}", json!([{"say": "Hello."}]));
+    let run = || {
+        let ran = place.run(&["run", "--yes", &script]);
+        ran.stderr.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned()
+    };
+    let (allowing, asking) = (run(), run());
+    let status = || json_of(&place.run(&["status", "--json"]));
+    assert_eq!((&status()["allowAllCount"], &status()["allowAllSessions"]), (&json!(0), &json!([])));
+    assert!(!text_of(&place.run(&["status"])).contains("everything"));
+    host.stop();
+    // As a client of the Copilot SDK that allowed everything.
+    let file = place.data().join(format!("session-state/{allowing}/session.json"));
+    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    state["details"]["permissions"] = json!({"allowAll": true});
+    std::fs::write(&file, state.to_string()).unwrap();
+
+    let host = place.serve(&[]);
+    assert_eq!((&status()["allowAllCount"], &status()["allowAllSessions"]), (&json!(1), &json!([allowing])));
+    let line = format!("1 session allows everything without asking: {allowing}");
+    assert!(text_of(&place.run(&["status"])).contains(&line));
+    for (id, allows) in [(&allowing, true), (&asking, false)] {
+        assert_eq!(text_of(&place.run(&["show", id])).contains("Allows   everything"), allows);
+        assert_eq!(json_of(&place.run(&["show", id, "--json"]))["session"]["allowAll"], allows);
+    }
+    // It is in memory by now.
+    assert_eq!(status()["allowAllCount"], 1);
+    text_of(&place.run(&["permissions", &allowing, "--revoke"]));
+    assert_eq!(status()["allowAllCount"], 0);
+    assert_eq!(json_of(&place.run(&["show", &allowing, "--json"]))["session"]["allowAll"], false);
+    host.stop();
+}
+
+#[test]
 fn another_tools_session_is_meant_by_id_source_alias_or_file_and_never_changed() {
     let place = Place::new();
     stores(&place);

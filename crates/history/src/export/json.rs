@@ -20,6 +20,9 @@ impl<W: Write> Json<W> {
         if let Value::Object(members) = &mut session {
             // Sessions of the host have a source that no reader has.
             members.insert("source".to_owned(), heading.source.into());
+            if let Some(allow_all) = heading.allow_all {
+                members.insert("allowAll".to_owned(), allow_all.into());
+            }
         }
         write!(out, "{{\"session\":{session},\n\"turns\":[")?;
         Ok(Self { out, turns: 0 })

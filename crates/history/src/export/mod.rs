@@ -36,6 +36,8 @@ pub struct Heading<'a> {
     pub session: &'a ForeignSession,
     /// How many of its turns lie on branches that were left, and are not written.
     pub abandoned: u32,
+    /// Whether everything is allowed in it without a question. `None` for a session that is not a host's.
+    pub allow_all: Option<bool>,
 }
 
 /// A session that is being written.

@@ -97,6 +97,7 @@ impl SessionOutline {
             ("Usage", words::usage(&session.usage)),
             ("To do", Some(words::todos(&session.todos)).filter(|todos| !todos.is_empty())),
             ("Damaged", damage),
+            ("Allows", (heading.allow_all == Some(true)).then(|| "everything, without asking".to_owned())),
         ];
         let facts = facts.into_iter().filter_map(|(name, fact)| Some((name, words::one_line(&fact?)))).collect();
         let title = session.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&session.first_message);

@@ -298,6 +298,8 @@ async fn prove(State(server): State<Server>, request: Request) -> Response {
 
 /// How much of what was found damaged at the start is told one by one.
 const DAMAGE_TOLD: usize = 50;
+/// How many sessions in which everything is allowed are named.
+const ALLOW_ALL_TOLD: usize = 50;
 
 /// Says that the host is alive; to those who hold the token, also what it is doing.
 async fn healthz(State(server): State<Server>, request: Request) -> Response {
@@ -317,6 +319,8 @@ async fn healthz(State(server): State<Server>, request: Request) -> Response {
             "storageProblem": server.host.storage_problem(),
             "damage": server.host.damage().iter().take(DAMAGE_TOLD).collect::<Vec<_>>(),
             "damageCount": server.host.damage().len(),
+            "allowAllSessions": status.allow_all.iter().take(ALLOW_ALL_TOLD).collect::<Vec<_>>(),
+            "allowAllCount": status.allow_all.len(),
         }))
         .into_response(),
         Err(stopped) => (StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()).into_response(),

@@ -27,7 +27,7 @@ enum Form {
 /// What a session comes to in a form.
 fn written(form: Form, session: &ForeignSession, turns: &[ForeignTurn]) -> String {
     let mut out = Vec::new();
-    let heading = Heading { source: session.source.name(), session, abandoned: 0 };
+    let heading = Heading { source: session.source.name(), session, abandoned: 0, allow_all: None };
     let mut writer: Box<dyn TurnWriter + '_> = match form {
         Form::Markdown => Box::new(Markdown::begin(&mut out, heading).unwrap()),
         Form::Html => Box::new(Html::begin(&mut out, heading).unwrap()),

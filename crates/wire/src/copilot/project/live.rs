@@ -187,8 +187,7 @@ impl Projector {
         if let Some(operation) = operation {
             told.push(self.aside(event.at, PlanChanged { operation: operation.to_owned() }));
         }
-        let allows = |details: &core::Details| details.permissions.as_ref().is_some_and(|policy| policy.allow_all);
-        let (before, after) = (allows(&self.session.details), allows(details));
+        let (before, after) = (self.session.details.allows_all(), details.allows_all());
         if before != after {
             let named = |allows| if allows { ALLOW_ALL } else { MANUAL }.to_owned();
             let changed = PermissionsChanged { mode: named(after), previous_mode: named(before) };
