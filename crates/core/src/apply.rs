@@ -53,6 +53,10 @@ impl Session {
                 self.model = Some(model.clone());
                 self.modified_at = at;
             }
+            SessionEvent::ModelReset => {
+                self.model = None;
+                self.modified_at = at;
+            }
             SessionEvent::ReadChanged(read) => self.is_read = *read,
             SessionEvent::ArchivedChanged(archived) => self.is_archived = *archived,
             SessionEvent::ChatRowChanged(row) => {

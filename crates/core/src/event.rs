@@ -59,6 +59,8 @@ pub enum SessionEvent {
     Removed,
     TitleChanged(SessionTitle),
     ModelChanged(ModelId),
+    /// The session goes on with its agent's default model. Comes with a move of the leaf alone: version 1 cannot say it.
+    ModelReset,
     ReadChanged(bool),
     ArchivedChanged(bool),
     /// A chat's row changed, because the chat did.

@@ -194,9 +194,27 @@ impl Command {
 /// The settings that a branch goes on with, as far as they differ from the session's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredSettings {
-    pub model: Option<ModelId>,
+    pub model: Option<RestoredModel>,
     /// Values of the session's settings.
     pub values: Extra,
+}
+
+/// The model that a branch goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoredModel {
+    Named(ModelId),
+    /// The agent's own: the branch never had another one.
+    Default,
+}
+
+impl RestoredModel {
+    /// The model for a session; `None` is its agent's own.
+    pub fn for_session(self) -> Option<ModelId> {
+        match self {
+            RestoredModel::Named(model) => Some(model),
+            RestoredModel::Default => None,
+        }
+    }
 }
 
 /// How a question about a tool call is named.
@@ -569,7 +587,8 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
             let RestoredSettings { model, values } = settings;
             // A model that the agent does not have any more is not brought back.
             let has_model = |model: &ModelId| tip.agent.is_none_or(|agent| agent.has_model(model));
-            let model = model.filter(|model| session.model.as_ref() != Some(model) && has_model(model));
+            let model = model.map(RestoredModel::for_session);
+            let model = model.filter(|model| session.model != *model && model.as_ref().is_none_or(has_model));
             let config = session.config.as_ref().filter(|config| config.changed(&values, false) != config.values);
             let are_kept = model.is_none() && config.is_none();
             if is_there && entries.is_empty() && state.agent_session.is_none() && are_kept {
@@ -582,7 +601,9 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 out.chat_event(&chat, ChatEvent::AgentSessionChanged(None));
             }
             entries.into_iter().for_each(|entry| out.chat_event(&chat, ChatEvent::EntryAdded(entry)));
-            model.into_iter().for_each(|model| out.session_event(SessionEvent::ModelChanged(model)));
+            if let Some(model) = model {
+                out.session_event(model.map_or(SessionEvent::ModelReset, SessionEvent::ModelChanged));
+            }
             if config.is_some() {
                 out.session_event(SessionEvent::ConfigChanged { values, replace: false });
             }
@@ -729,6 +750,8 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 SessionEvent::ChatRowChanged(_)
                 | SessionEvent::InputNeededSet(_)
                 | SessionEvent::InputNeededRemoved { .. }
+                // It comes with a move of the leaf.
+                | SessionEvent::ModelReset
                 // Chats come and go by commands of their own, which look whether they may.
                 | SessionEvent::ChatAdded(_)
                 | SessionEvent::ChatRemoved(_) => return Err(Rejection::NotYours),

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::error::LogError;
 use crate::index::{EntryNo, Index};
 use crate::kind::Kind;
+use crate::role::Role;
 use crate::store::read_lines;
 
 /// What the conversation goes on with after an entry, as far as the entries of its branch say it.
@@ -61,6 +62,29 @@ pub async fn settings_at(
         }
     }
     Ok(settings)
+}
+
+/// The settings with which a conversation goes on behind an entry: those of its branch, and what that does not say as it was
+/// before the first message of the log.
+pub async fn settings_to_go_on_with(
+    fs: &dyn SessionFs,
+    path: &str,
+    index: &Index,
+    at: Option<EntryNo>,
+) -> Result<BranchSettings, LogError> {
+    let branch = settings_at(fs, path, index, at).await?;
+    let first = index.entries().find(|entry| index.role(*entry) == Some(Role::User));
+    let begun = settings_at(fs, path, index, first).await?;
+    Ok(BranchSettings {
+        model: branch.model.or(begun.model),
+        thinking_level: branch.thinking_level.or(begun.thinking_level),
+        mode: branch.mode.or(begun.mode),
+    })
+}
+
+/// Whether a log names models at all. Then a branch that names none had its agent's default; other logs say nothing of models.
+pub fn names_models(index: &Index) -> bool {
+    index.entries().any(|entry| index.kind(entry) == Kind::ModelChange)
 }
 
 /// A change of any of them, in either program's words.

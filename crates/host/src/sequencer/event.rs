@@ -228,6 +228,7 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::Removed
             | SessionEvent::TitleChanged(_)
             | SessionEvent::ModelChanged(_)
+            | SessionEvent::ModelReset
             | SessionEvent::ReadChanged(_)
             | SessionEvent::ArchivedChanged(_)
             | SessionEvent::ChatAdded(_)

@@ -486,6 +486,10 @@ impl Sequencer {
                 let told = wanted(&Resource::Chat(session.clone(), chat.clone()));
                 matches!(told, Some(Dialect::V1 { .. }))
             }
+            Change::Session(session, SessionEvent::ModelReset) => {
+                let told = wanted(&Resource::Chat(session.clone(), Session::MAIN_CHAT.into()));
+                matches!(told, Some(Dialect::V1 { .. }))
+            }
             _ => false,
         };
         if self.replay.after(seen)?.any(begun) { None } else { Some(missed) }

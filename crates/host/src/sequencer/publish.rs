@@ -75,10 +75,17 @@ impl Sequencer {
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
         }
-        let moved = matches!(sequenced.event.change, Change::Chat(_, _, ChatEvent::TurnsLeft));
+        let sent_back = match &sequenced.event.change {
+            Change::Chat(_, _, ChatEvent::TurnsLeft) => Some(resource.clone()),
+            // Version 1 shows a session together with its main chat.
+            Change::Session(id, SessionEvent::ModelReset) => {
+                Some(Resource::Chat(id.clone(), Session::MAIN_CHAT.into()))
+            }
+            _ => None,
+        };
         self.undelivered.push(sequenced);
 
-        if moved {
+        if let Some(resource) = sent_back {
             self.deliver();
             self.send_back(&resource);
         }
@@ -94,7 +101,7 @@ impl Sequencer {
         }
     }
 
-    /// Has those begin anew whose dialect cannot say that the leaf has moved. They hear of no number beyond it, or they
+    /// Has those begin again whose dialect cannot say that the leaf has moved, or that there is no model any more. They hear of no number beyond it, or they
     /// would not be given what they missed.
     fn send_back(&mut self, resource: &Resource) {
         let Resource::Chat(session, _) = resource else { return };
@@ -229,6 +236,7 @@ fn is_news(change: &SessionEvent) -> bool {
         | SessionEvent::Ready
         | SessionEvent::CreationFailed(_)
         | SessionEvent::ModelChanged(_)
+        | SessionEvent::ModelReset
         | SessionEvent::InputNeededSet(_)
         | SessionEvent::InputNeededRemoved { .. }
         | SessionEvent::ActiveClientSet(_)

@@ -40,6 +40,7 @@ impl Need {
             Change::Session(_, event) => match event {
                 SessionEvent::TitleChanged(_)
                 | SessionEvent::ModelChanged(_)
+                | SessionEvent::ModelReset
                 | SessionEvent::ArchivedChanged(_)
                 | SessionEvent::ChatAdded(_)
                 | SessionEvent::ChatRemoved(_)

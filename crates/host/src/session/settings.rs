@@ -3,7 +3,9 @@
 //! A log says them along each branch, so that a branch that is left and gone to again has the model that it had.
 
 use grove_core::*;
-use grove_tree::settings::{BranchModel, BranchSettings};
+use grove_fs::SessionFs;
+use grove_tree::settings::{BranchModel, BranchSettings, names_models, settings_to_go_on_with};
+use grove_tree::{EntryNo, Index, LogError};
 use serde_json::Value;
 
 /// How agents call the setting for how much a model thinks, in the order in which they are looked for.
@@ -24,35 +26,53 @@ pub(super) fn current(session: &Session) -> BranchSettings {
     }
 }
 
-/// What has to change so that a session goes on with the settings of a branch. What the branch does not say, and what the
-/// session's agent does not know, stays as it is.
-pub(super) fn restored(session: &Session, branch: &BranchSettings) -> RestoredSettings {
+/// What has to change so that a session goes on behind an entry of one of its logs.
+pub(super) async fn restored_at(
+    session: &Session,
+    fs: &dyn SessionFs,
+    path: &str,
+    index: &Index,
+    at: Option<EntryNo>,
+) -> Result<RestoredSettings, LogError> {
+    let branch = settings_to_go_on_with(fs, path, index, at).await?;
+    Ok(restored(session, &branch, names_models(index)))
+}
+
+/// What has to change so that a session goes on with the settings of a branch. What the branch does not say has its default,
+/// where there is one that is known; what the session's agent does not know stays as it is.
+fn restored(session: &Session, branch: &BranchSettings, names_models: bool) -> RestoredSettings {
     let current = current(session);
     let mut restored = RestoredSettings::default();
-    let mut set = |name: &str, wanted: &String| {
-        if value(session, name).is_some_and(|known| known != *wanted) {
-            restored.values.insert(name.to_owned(), Value::from(wanted.as_str()));
+    let mut set = |name: &str, wanted: Option<&String>| {
+        let wanted = wanted.cloned().or_else(|| default_of(session, name));
+        if let (Some(known), Some(wanted)) = (value(session, name), wanted)
+            && known != wanted
+        {
+            restored.values.insert(name.to_owned(), Value::from(wanted));
         }
     };
-    if let Some(mode) = &branch.mode {
-        set(MODE_SETTING, mode);
+    set(MODE_SETTING, branch.mode.as_ref());
+    if let Some(name) = THINKING_SETTINGS.into_iter().find(|name| value(session, name).is_some()) {
+        set(name, branch.thinking_level.as_ref());
     }
-    if let Some(level) = &branch.thinking_level
-        && let Some(name) = THINKING_SETTINGS.into_iter().find(|name| value(session, name).is_some())
-    {
-        set(name, level);
-    }
-    let model = branch.model.as_ref().filter(|model| {
-        model.provider.as_deref() == Some(session.provider.as_str()) && Some(*model) != current.model.as_ref()
-    });
-    if let Some(model) = model {
-        if session.model.is_none() {
-            set(MODEL_SETTING, &model.id);
-        } else {
-            restored.model = Some(model.id.as_str().into());
-        }
+    let is_of_agent = |model: &&BranchModel| model.provider.as_deref() == Some(session.provider.as_str());
+    let is_setting = session.model.is_none() && value(session, MODEL_SETTING).is_some();
+    match &branch.model {
+        None if is_setting => set(MODEL_SETTING, None),
+        None => restored.model = Some(RestoredModel::Default).filter(|_| names_models && session.model.is_some()),
+        // A model of another agent means nothing to this one.
+        Some(model) if !is_of_agent(&model) || Some(model) == current.model.as_ref() => {}
+        Some(model) if is_setting => set(MODEL_SETTING, Some(&model.id)),
+        Some(model) => restored.model = Some(RestoredModel::Named(model.id.as_str().into())),
     }
     restored
+}
+
+/// The value that a setting has by itself, where its schema says it and it is a text.
+fn default_of(session: &Session, name: &str) -> Option<String> {
+    let schema = session.details.settings.as_ref().or_else(|| session.config.as_ref().map(|config| &config.schema))?;
+    let default = schema.get("properties")?.get(name)?.get("default")?.as_str()?;
+    (!default.is_empty()).then(|| default.to_owned())
 }
 
 /// A setting that is a text.
@@ -86,11 +106,25 @@ mod tests {
     fn a_branch_brings_back_what_it_says_and_nothing_else() {
         let now = session(Some("oak"), serde_json::json!({"mode": "plan", "effort": "high", "other": "x"}));
         let branch = BranchSettings { model: model("acme", "ash"), thinking_level: Some("low".into()), mode: None };
-        let back = restored(&now, &branch);
-        assert_eq!(back.model, Some("ash".into()));
+        let back = restored(&now, &branch, true);
+        assert_eq!(back.model, Some(RestoredModel::Named("ash".into())));
         assert_eq!(Value::from(back.values), serde_json::json!({"effort": "low"}));
-        let same = restored(&now, &current(&now));
+        let same = restored(&now, &current(&now), true);
         assert_eq!(same, RestoredSettings::default());
+    }
+
+    #[test]
+    fn a_branch_that_says_nothing_has_the_defaults_that_are_known() {
+        let none = BranchSettings::default();
+        let mut now = session(Some("oak"), serde_json::json!({"mode": "plan", "effort": "high"}));
+        let settings = serde_json::json!({"properties": {"mode": {"default": "ask"}, "effort": {}}});
+        now.details.settings = settings.as_object().cloned();
+        let back = restored(&now, &none, true);
+        assert_eq!(back.model, Some(RestoredModel::Default));
+        assert_eq!(Value::from(back.values), serde_json::json!({"mode": "ask"}), "an effort has no default");
+        // A log that names no model anywhere says nothing of models.
+        assert_eq!(restored(&now, &none, false).model, None);
+        assert_eq!(restored(&session(None, serde_json::json!({})), &none, true), RestoredSettings::default());
     }
 
     #[test]
@@ -101,7 +135,7 @@ mod tests {
             thinking_level: Some("low".into()),
             mode: Some("plan".into()),
         };
-        assert_eq!(restored(&now, &branch), RestoredSettings::default());
+        assert_eq!(restored(&now, &branch, true), RestoredSettings::default());
     }
 
     #[test]
@@ -109,7 +143,7 @@ mod tests {
         let now = session(None, serde_json::json!({"model": "oak"}));
         assert_eq!(current(&now).model, model("acme", "oak"));
         let branch = BranchSettings { model: model("acme", "ash"), ..BranchSettings::default() };
-        let back = restored(&now, &branch);
+        let back = restored(&now, &branch, true);
         assert_eq!((back.model, Value::from(back.values)), (None, serde_json::json!({"model": "ash"})));
     }
 }

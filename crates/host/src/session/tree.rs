@@ -16,7 +16,6 @@ use grove_fs::FsError;
 use grove_fs::workspace::WorkspaceError;
 use grove_tree::moves::{self, NewEntry, Plan, PlanError};
 use grove_tree::navigate::{self, BranchPointError, Prefill};
-use grove_tree::settings::settings_at;
 use grove_tree::turns::{self, Limit};
 use grove_tree::{
     AppendError, Cursor, EntryNo, Filter, Index, LogError, NewLogError, Page, RowsError, RowsRequest, Source, store,
@@ -24,7 +23,7 @@ use grove_tree::{
 use serde_json::value::RawValue;
 
 use super::log::{ChatLogError, Seen};
-use super::settings::restored;
+use super::settings::restored_at;
 use super::{Backend, Refusal, SessionTask};
 use crate::hooks::HookError;
 use crate::sequencer::Stopped;
@@ -318,9 +317,11 @@ impl SessionTask {
             (Some(seen), Some(target)) => {
                 let until = begun_at(seen, &target).await?;
                 let point = seen.with(move |index, source| Ok(navigate::branch_point(index, source, &target)?)).await?;
-                let settings = settings_at(seen.fs.as_ref(), &seen.path, &seen.index, point.leaf).await?;
-                let RestoredSettings { model, values } = restored(&self.tip, &settings);
-                like.model = model.or(like.model);
+                let settings = restored_at(&self.tip, seen.fs.as_ref(), &seen.path, &seen.index, point.leaf).await?;
+                let RestoredSettings { model, values } = settings;
+                if let Some(model) = model {
+                    like.model = model.for_session();
+                }
                 if let Some(config) = &mut like.config {
                     config.values.extend(values);
                 }

@@ -364,6 +364,43 @@ async fn choose_model(host: &TestHost, model: Option<&str>) -> Option<String> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_branch_that_never_named_a_model_goes_on_with_the_default() {
+    let mut host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    say(&mut client, &chat, "t1", "one").await;
+    let one = entry(&mut client, "one").await;
+    choose_model(&host, Some("scripted/slow-start")).await;
+    say(&mut client, &chat, "t2", "two").await;
+    let two = entry(&mut client, "two").await;
+    go(&mut client, one).await;
+    assert_eq!(choose_model(&host, None).await, None, "nobody had chosen one there");
+    go(&mut client, two.clone()).await;
+    assert_eq!(choose_model(&host, None).await.as_deref(), Some("scripted/slow-start"));
+    go(&mut client, Value::Null).await;
+    assert_eq!(choose_model(&host, None).await, None, "the log began without one");
+    host.kill_and_restart(Config::default()).await;
+    assert_eq!(choose_model(&host, None).await, None);
+    let mut client = host.ahp("b").await;
+    client.follow(URI).await;
+    go(&mut client, two).await;
+    assert_eq!(choose_model(&host, None).await.as_deref(), Some("scripted/slow-start"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_the_first_message_a_session_has_the_model_that_it_began_with() {
+    let host = TestHost::start(Config::default()).await;
+    let mut client = host.ahp("a").await;
+    let chat = client.ready_session(URI).await;
+    choose_model(&host, Some("scripted")).await;
+    say(&mut client, &chat, "t1", "one").await;
+    choose_model(&host, Some("scripted/slow-start")).await;
+    say(&mut client, &chat, "t2", "two").await;
+    go(&mut client, Value::Null).await;
+    assert_eq!(choose_model(&host, None).await.as_deref(), Some("scripted"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn going_to_another_branch_brings_its_model_back() {
     let mut host = TestHost::start(Config::default()).await;
     let mut client = host.ahp("a").await;

@@ -197,7 +197,8 @@ fn session(
         // Where it lies is the host's own matter.
         | core::SessionEvent::Moved(_)
         // A message says which model it wants.
-        | core::SessionEvent::ModelChanged(_) => return None,
+        | core::SessionEvent::ModelChanged(_)
+        | core::SessionEvent::ModelReset => return None,
         core::SessionEvent::Ready => SessionAction::Ready(SessionReady {}),
         core::SessionEvent::CreationFailed(error) => {
             SessionAction::CreationFailed(SessionCreationFailed { error: project::error(error) })
@@ -516,6 +517,7 @@ pub fn notification(
         | core::SessionEvent::Ready
         | core::SessionEvent::CreationFailed(_)
         | core::SessionEvent::ModelChanged(_)
+        | core::SessionEvent::ModelReset
         | core::SessionEvent::InputNeededSet(_)
         | core::SessionEvent::InputNeededRemoved { .. }
         | core::SessionEvent::ActiveClientSet(_)

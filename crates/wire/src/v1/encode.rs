@@ -35,6 +35,7 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
         | SessionEvent::CreationFailed(_)
         | SessionEvent::TitleChanged(_)
         | SessionEvent::ModelChanged(_)
+        | SessionEvent::ModelReset
         | SessionEvent::ReadChanged(_)
         | SessionEvent::ArchivedChanged(_)
         | SessionEvent::ChatRowChanged(_)
@@ -69,7 +70,9 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         SessionEvent::ModelChanged(model) => {
             Some((SessionChange::ModelChanged { model: model.to_string() }, Dated::Yes))
         }
-        SessionEvent::Created(_)
+        // Its subscribers begin again with a snapshot.
+        SessionEvent::ModelReset
+        | SessionEvent::Created(_)
         | SessionEvent::Listed
         | SessionEvent::Removed
         | SessionEvent::ReadChanged(_)

@@ -125,6 +125,52 @@ async fn settings_are_shown_and_set_in_whichever_way_an_agent_has_them() {
 }
 
 #[tokio::test]
+async fn moving_to_another_branch_brings_back_its_model_thinking_level_and_mode() {
+    let mut stage = Stage::new(Character {
+        modes: texts(&["ask", "code"]),
+        models: texts(&["large", "small"]),
+        options: vec![option("effort", "thought_level", &["low", "high"])],
+        ..Character::default()
+    });
+    let (mut client, chat) = stage.begin().await;
+    let first = json!({"mode": "ask", "model": "large", "effort": "low"});
+    let second = json!({"mode": "code", "model": "small", "effort": "high"});
+    said(&mut client, &chat, "t1", json!([{"say": "heliotrope"}])).await;
+    client.until(|client| values(client) == first).await;
+    for (number, name) in ["mode", "model", "effort"].into_iter().enumerate() {
+        change(&mut client, &chat, &format!("c{number}"), name, second[name].as_str().unwrap()).await;
+    }
+    said(&mut client, &chat, "t2", json!([{"say": "marigold"}])).await;
+    let tree = client.ask("x-grove/tree", json!({"channel": SESSION, "filter": "all"})).await.unwrap();
+    let answer = |text: &str| -> String {
+        let rows = tree["rows"].as_array().unwrap().iter();
+        let mut rows = rows.filter(|row| row["role"] == "assistant" && row["text"].as_str().unwrap().contains(text));
+        rows.next().unwrap_or_else(|| panic!("{text} in {tree}"))["id"].as_str().unwrap().to_owned()
+    };
+    let (heliotrope, marigold) = (answer("heliotrope"), answer("marigold"));
+    let mut turn = 0;
+    for (target, expected) in [(heliotrope.as_str(), &first), (&marigold, &second), ("root", &first)] {
+        let ran = stage.place.run(&["goto", ID, target]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        client.until(|client| values(client) == *expected).await;
+        // Its agent uses them, also where the next host starts it.
+        if target == marigold {
+            stage.restart();
+            stage.host().ahp_reconnect(&mut client).await;
+        }
+        turn += 1;
+        let told = said(&mut client, &chat, &format!("asked {turn}"), json!(["settings", "complaints"])).await;
+        assert!(told.contains("complaints: none"), "{told}");
+        let told: Value = serde_json::from_str(after(&told, "settings: ")).unwrap();
+        // An option that nobody has set in this process has its first value.
+        let effort = told["options"]["effort"].as_str().unwrap_or("low");
+        let used = json!({"mode": told["mode"], "model": told["model"], "effort": effort});
+        assert_eq!((&used, &values(&client)), (expected, expected), "{target}");
+    }
+    client.must_agree(SESSION).await;
+}
+
+#[tokio::test]
 async fn an_agent_without_settings_has_none() {
     let stage = Stage::new(Character::default());
     let mut client = stage.host().ahp_connect("a").await;

@@ -9,7 +9,6 @@ use grove_tree::conversation::messages_of;
 use grove_tree::entries::Origin;
 use grove_tree::moves::{self, NewEntry, PlanError};
 use grove_tree::navigate::{self, Landing, TreePreparation, Way};
-use grove_tree::settings::settings_at;
 use grove_tree::turns::{self, Stretch};
 use grove_tree::{EntryNo, Index};
 use serde_json::Value;
@@ -20,7 +19,7 @@ use super::undertaking::{Beginning, Found, Meanwhile};
 use super::{Done, NavigateWishes, Navigated, Seen, TreeAnswer, TreeError, answered, leaf_of, raw};
 use crate::hooks::{self, HookEvent, HookKind, HooksAt};
 use crate::sequencer::{Origin as Action, Stopped};
-use crate::session::settings::restored;
+use crate::session::settings::restored_at;
 use crate::session::{Attempted, SessionTask};
 
 /// A way through the tree that nobody forbids.
@@ -233,8 +232,7 @@ impl SessionTask {
         // What is planned is in no file yet, and no turn is among it.
         let shown = Stretch::to(landing.leaf).above(self.floor(chat, &seen.index));
         let window = turns::newest_in(seen.fs.as_ref(), &seen.path, &seen.index, shown, self.window()).await?;
-        let settings = settings_at(seen.fs.as_ref(), &seen.path, &seen.index, landing.leaf).await?;
-        let settings = restored(&self.tip, &settings);
+        let settings = restored_at(&self.tip, seen.fs.as_ref(), &seen.path, &seen.index, landing.leaf).await?;
         let navigated = Navigated { moved: moves, leaf: leaf_of(&index), prefill: landing.prefill, summary_entry };
         Ok(Moving { turns: window.turns, older: window.older, entries, settings, moves, navigated, summary_line })
     }

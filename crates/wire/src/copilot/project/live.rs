@@ -155,6 +155,8 @@ impl Projector {
                 self.session.apply(event);
                 told.push(self.aside(at, ModelChange { previous_model, new_model: model.to_string() }));
             }
+            // The SDK's event needs a model's name, and which one the agent takes by itself is not known.
+            SessionEvent::ModelReset => self.session.apply(event),
             SessionEvent::DetailsChanged(details) => self.of_details(event, details, told),
             SessionEvent::CreationFailed(error) => told.push(self.aside(at, said::session_error(error))),
             SessionEvent::Created(_)

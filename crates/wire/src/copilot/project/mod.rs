@@ -49,6 +49,7 @@ pub fn lifecycle(event: &core::SessionEvent, session: &core::Session) -> Option<
         | core::SessionEvent::Ready
         | core::SessionEvent::CreationFailed(_)
         | core::SessionEvent::ModelChanged(_)
+        | core::SessionEvent::ModelReset
         | core::SessionEvent::ReadChanged(_)
         | core::SessionEvent::ArchivedChanged(_)
         | core::SessionEvent::InputNeededSet(_)
