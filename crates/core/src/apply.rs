@@ -245,7 +245,7 @@ impl Chat {
                 if let Some(active) = &mut self.active
                     && change.turn() == Some(&active.id)
                 {
-                    active.apply(change);
+                    active.apply(at, change);
                     // A question wants to be seen.
                     self.is_read &= !matches!(change, ChatEvent::InputRequested { .. });
                 }
@@ -278,7 +278,7 @@ impl Chat {
 
 impl ActiveTurn {
     /// What happens inside the running turn.
-    fn apply(&mut self, change: &ChatEvent) {
+    fn apply(&mut self, at: Timestamp, change: &ChatEvent) {
         match change {
             ChatEvent::PartAdded { part, .. } => self.push(part.clone()),
             ChatEvent::TextDelta { part, content, .. } => {
@@ -323,13 +323,17 @@ impl ActiveTurn {
                             Gate::Follows => None,
                         },
                         ready_rank,
+                        running_since: match gate {
+                            Gate::None => Some(at),
+                            Gate::Follows => None,
+                        },
                         ..call.begin()
                     };
                 }
             }
             ChatEvent::ToolCallRestated { restated, .. } => self.restate(restated),
             ChatEvent::ToolCallGated { gated, .. } => self.gate(gated),
-            ChatEvent::ToolCallConfirmed { call, request, verdict, .. } => self.ungate(call, request, verdict),
+            ChatEvent::ToolCallConfirmed { call, request, verdict, .. } => self.ungate(at, call, request, verdict),
             ChatEvent::ToolCallOutput { call, output, .. } => {
                 if let Some(call) = self.tool_call_mut(call)
                     && call.status == ToolCallStatus::Running
@@ -337,11 +341,11 @@ impl ActiveTurn {
                     call.output = Some(output.clone());
                 }
             }
-            ChatEvent::ToolCallCompleted { call, result, .. } => {
-                self.complete(call, ToolCallStatus::Completed(result.clone()));
+            ChatEvent::ToolCallCompleted { call, result, run, .. } => {
+                self.complete(call, ToolCallStatus::Completed(result.clone()), run.as_deref());
             }
-            ChatEvent::ToolCallResultGated { call, result, .. } => {
-                self.complete(call, ToolCallStatus::PendingResultConfirmation(result.clone()));
+            ChatEvent::ToolCallResultGated { call, result, run, .. } => {
+                self.complete(call, ToolCallStatus::PendingResultConfirmation(result.clone()), run.as_deref());
             }
             ChatEvent::ToolCallResultConfirmed { call, result, decision, .. } => {
                 let option = self.tool_call(call).and_then(|call| call.confirmed.as_ref()?.option.clone());
@@ -412,6 +416,8 @@ impl NewToolCall {
             ready_rank: None,
             announced: None,
             extra: self.extra.clone(),
+            running_since: None,
+            ran_ms: None,
         }
     }
 }

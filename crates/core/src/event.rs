@@ -162,12 +162,16 @@ pub enum ChatEvent {
         turn: TurnId,
         call: ToolCallId,
         result: ToolResult,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<Box<CallRun>>,
     },
     /// The call ran, and a person is asked whether the agent may see the result.
     ToolCallResultGated {
         turn: TurnId,
         call: ToolCallId,
         result: ToolResult,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<Box<CallRun>>,
     },
     ToolCallResultConfirmed {
         turn: TurnId,

@@ -128,7 +128,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Whether everything is allowed without a question, except for what a rule denies.
+    /// Says whether everything is allowed without a question, except for what a rule denies.
     pub fn allows_all(&self) -> bool {
         self.permissions.as_ref().is_some_and(|permissions| permissions.allow_all)
     }

@@ -189,6 +189,25 @@ pub struct ToolCall {
     /// What its agent says of it beyond this: places in files, what kind of tool it calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
+    /// When it began to run, by the host's clock; while a person is asked, it does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_since: Option<Timestamp>,
+    /// How many milliseconds it ran, where somebody saw its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_ms: Option<u64>,
+}
+
+/// How long a call ran, and what it says of itself: a dialect may have to tell both in one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallRun {
+    pub ran_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Extra>,
 }
 
 /// What a call is about to do, in words and as its input.
@@ -211,6 +230,17 @@ impl ToolCall {
             client: self.client.clone(),
             extra: self.extra.clone(),
         }
+    }
+
+    /// How long the call will have run when it ends now; `None` where it does not run.
+    pub(crate) fn run_until(&self, now: Timestamp) -> Option<CallRun> {
+        let since = self.running_since?;
+        Some(CallRun {
+            ran_ms: now.0.saturating_sub(since.0),
+            kind: self.kind,
+            language: self.language.clone(),
+            extra: self.extra.clone(),
+        })
     }
 
     /// Says anew what the call is about to do, and keeps what was said first.
@@ -732,13 +762,14 @@ impl ActiveTurn {
         }
         call.confirmed = None;
         call.output = None;
+        call.running_since = None;
         call.status = ToolCallStatus::PendingConfirmation(gated.request.clone());
         self.request_index.insert(gated.request.id.clone(), at);
         self.open_requests += 1;
     }
 
     /// Moves a call off its gate.
-    pub(crate) fn ungate(&mut self, call: &ToolCallId, request: &RequestId, verdict: &Verdict) {
+    pub(crate) fn ungate(&mut self, at: Timestamp, call: &ToolCallId, request: &RequestId, verdict: &Verdict) {
         let Some(call) = self.tool_call_mut(call) else { return };
         let option = match &call.status {
             ToolCallStatus::PendingConfirmation(pending) if pending.id == *request => {
@@ -753,6 +784,7 @@ impl ActiveTurn {
                     call.restate(None, verdict.edited_input.as_ref());
                 }
                 call.confirmed = Some(Confirmed { by: verdict.by, option });
+                call.running_since = Some(at);
                 ToolCallStatus::Running
             }
             Decision::Denied => ToolCallStatus::Cancelled(Cancellation {
@@ -779,12 +811,14 @@ impl ActiveTurn {
     }
 
     /// A call has run; its result waits for a person, or is there.
-    pub(crate) fn complete(&mut self, call: &ToolCallId, next: ToolCallStatus) {
+    pub(crate) fn complete(&mut self, call: &ToolCallId, next: ToolCallStatus, run: Option<&CallRun>) {
         let asks = next.waits_for_person();
         let Some(call) = self.tool_call_mut(call) else { return };
         if call.status == ToolCallStatus::Running {
             call.status = next;
             call.output = None;
+            call.running_since = None;
+            call.ran_ms = run.map(|run| run.ran_ms);
             self.open_requests += usize::from(asks);
         }
     }

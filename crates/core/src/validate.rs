@@ -479,9 +479,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
         }
         Command::CompleteClientCall { chat, turn, call, result, ask } => {
             out.must_run_it(&chat, &turn, &call, who)?;
+            let run = out.running(&chat, &turn)?.1.run_of(&call, who, now);
             let event = match ask {
-                true => ChatEvent::ToolCallResultGated { turn, call, result },
-                false => ChatEvent::ToolCallCompleted { turn, call, result },
+                true => ChatEvent::ToolCallResultGated { turn, call, result, run },
+                false => ChatEvent::ToolCallCompleted { turn, call, result, run },
             };
             out.chat_event(&chat, event);
         }
@@ -731,7 +732,7 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 (None, _) => return Err(Rejection::NotYours),
             };
             check_report(active, &event)?;
-            let event = completed(active, event);
+            let event = completed(active, event, who, now);
             if event.ends_turn() {
                 out.end_turn(&chat, active, event);
                 out.start_waiting(&chat, state);
@@ -970,8 +971,11 @@ fn must_be_called(active: &ActiveTurn, call: &NewToolCall) -> Result<(), Rejecti
 }
 
 /// An event with what is known already said again, so that a dialect can tell it without looking anything up.
-fn completed(active: &ActiveTurn, mut event: ChatEvent) -> ChatEvent {
+fn completed(active: &ActiveTurn, mut event: ChatEvent, who: &Who, now: Timestamp) -> ChatEvent {
     match &mut event {
+        ChatEvent::ToolCallCompleted { call, run, .. } | ChatEvent::ToolCallResultGated { call, run, .. } => {
+            *run = active.run_of(call, who, now);
+        }
         ChatEvent::ToolCallGated { gated, .. } => {
             if let Some(call) = active.tool_call(&gated.call) {
                 gated.invocation_message.get_or_insert_with(|| call.invocation_message.clone());
@@ -994,6 +998,16 @@ fn completed(active: &ActiveTurn, mut event: ChatEvent) -> ChatEvent {
         _ => {}
     }
     event
+}
+
+impl ActiveTurn {
+    /// How long a call ran that ends now. A call that the host itself ends was cut off, perhaps long ago.
+    fn run_of(&self, call: &ToolCallId, who: &Who, now: Timestamp) -> Option<Box<CallRun>> {
+        if *who == Who::Host {
+            return None;
+        }
+        self.tool_call(call)?.run_until(now).map(Box::new)
+    }
 }
 
 /// A batch in the making.

@@ -180,6 +180,8 @@ impl Writer<'_> {
             ready_rank: Some(self.ready),
             announced: None,
             extra: Some(call.raw.clone()).filter(|raw| !raw.is_empty()),
+            running_since: None,
+            ran_ms: call.ran_for_ms(),
         };
         self.push_call(core);
         if let ToolInput::Todos(items) = &call.input {
@@ -257,6 +259,8 @@ impl Writer<'_> {
             ready_rank: Some(self.ready),
             announced: None,
             extra: None,
+            running_since: None,
+            ran_ms: None,
         });
     }
 }

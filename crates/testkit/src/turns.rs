@@ -28,6 +28,8 @@ pub fn looking_turn(number: u64, at: Timestamp, result: usize, answer: usize) ->
         ready_rank: Some(0),
         announced: None,
         extra: None,
+        running_since: None,
+        ran_ms: None,
     };
     let text = TextPart { id: "answer".into(), content: words(number, answer), delivery: Delivery::Streamed };
     Turn {

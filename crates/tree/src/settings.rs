@@ -82,7 +82,7 @@ pub async fn settings_to_go_on_with(
     })
 }
 
-/// Whether a log names models at all. Then a branch that names none had its agent's default; other logs say nothing of models.
+/// Says whether a log names models at all. Then a branch that names none had its agent's default; other logs say nothing of models.
 pub fn names_models(index: &Index) -> bool {
     index.entries().any(|entry| index.kind(entry) == Kind::ModelChange)
 }

@@ -41,8 +41,6 @@ export interface ClientEvents {
   connected(): void;
   notification<M extends keyof Notifications>(method: M, params: Notifications[M]): void;
   rejected(rejection: Rejection): void;
-  /** The host told of an action just now, and not again after a reconnect. */
-  told(action: Action): void;
 }
 
 /** An open subscription. */
@@ -226,9 +224,7 @@ export class Client implements ConnectionOwner {
 
   notification<M extends keyof Notifications>(method: M, params: Notifications[M]): void {
     if (method === 'action') {
-      const envelope = params as ActionEnvelope;
-      this.#receive(envelope);
-      if (envelope.rejectionReason == null) this.#events.told(envelope.action);
+      this.#receive(params as ActionEnvelope);
     } else this.#events.notification(method, params);
   }
 

@@ -78,6 +78,12 @@ export function toolKindOf(meta: Meta): ToolKind | undefined {
   return TOOL_KINDS.find((kind) => kind === meta?.['toolKind']);
 }
 
+/** For how long a tool call ran, where the host saw that. */
+export function ranMsOf(meta: Meta): number | undefined {
+  const ranMs = meta?.['ranMs'];
+  return typeof ranMs === 'number' && Number.isFinite(ranMs) && ranMs >= 0 ? ranMs : undefined;
+}
+
 export function placesOf(meta: Meta): Place[] {
   return objects(object(meta?.['acp'])?.['locations']).flatMap(({ path, line }) =>
     typeof path === 'string' ? [{ path, ...(typeof line === 'number' ? { line } : {}) }] : [],

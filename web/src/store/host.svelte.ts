@@ -10,7 +10,6 @@ import { pathOf } from '../text/format';
 import { ErrorCodes, ROOT_RESOURCE_URI, type Uri } from '../wire/protocol';
 import type { ContentEncoding, Notifications, ResourceReadResult } from '../wire/types';
 
-import { CallTimes } from './calltimes.svelte';
 import { ChannelStore } from './channel.svelte';
 import { Notices } from './notices.svelte';
 import { SessionList } from './sessions.svelte';
@@ -32,7 +31,6 @@ export class Host {
   readonly root: ChannelStore<'root'>;
   readonly sessions: SessionList;
   readonly notices = new Notices();
-  readonly callTimes = new CallTimes();
   /** Prompts that were typed and not sent, by chat. */
   readonly drafts = new Map<Uri, string>();
   /** Warnings that somebody has read and put away, each with its session. */
@@ -53,7 +51,6 @@ export class Host {
       },
       connected: () => void this.sessions.refresh(),
       notification: (method, params) => this.#hear(method, params),
-      told: (action) => this.callTimes.saw(action, performance.now()),
       rejected: (rejection) => {
         this.notices.add(`The host refused ${describe(rejection)}: ${rejection.reason}`);
         for (const listener of this.onRejected) listener(rejection);

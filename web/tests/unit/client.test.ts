@@ -100,7 +100,6 @@ beforeEach(() => {
     connected: () => (connected += 1),
     notification: () => {},
     rejected: (rejection) => rejections.push(rejection),
-    told: () => {},
   };
   const access = {
     openSocket: async () => {

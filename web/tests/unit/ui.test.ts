@@ -246,12 +246,12 @@ describe('the row of a call', () => {
     expect(row({ ...read, _meta: { toolKind: 'read' } })).toBe('Read: Read a.ts Running');
   });
 
-  it('says how long it ran, without the time that a person took to answer', () => {
-    host.callTimes.saw({ type: 'chat/toolCallConfirmed', turnId: 't', toolCallId: 'c', approved: true }, 1_000);
+  it('says how long it ran, as the host measured it', () => {
     const result = { success: true, pastTenseMessage: 'Ran it' };
-    host.callTimes.saw({ type: 'chat/toolCallComplete', turnId: 't', toolCallId: 'c', result }, 3_500);
-    expect(row({ status: 'completed', ...result })).toContain('2.5 s Done');
-    expect(row({ toolCallId: 'other', status: 'completed', ...result })).not.toContain(' s ');
+    expect(row({ status: 'completed', ...result, _meta: { ranMs: 2_500 } })).toContain('2.5 s Done');
+    for (const _meta of [undefined, {}, { ranMs: 'long' }, { ranMs: -1 }]) {
+      expect(row({ status: 'completed', ...result, ...(_meta && { _meta }) })).not.toContain(' s ');
+    }
   });
 });
 

@@ -74,8 +74,8 @@ fn every_command_is_echoed_first() {
             confirm_result("c1", Decision::Denied),
             result_confirmed("c1", Decision::Denied),
         ),
-        (Scene::reported(handed_to("client", "c1")), complete("c1", false), completed("c1")),
-        (Scene::reported(handed_to("client", "c1")), complete("c1", true), result_gated("c1")),
+        (Scene::reported(handed_to("client", "c1")), complete("c1", false), ran_for(1, completed("c1"))),
+        (Scene::reported(handed_to("client", "c1")), complete("c1", true), ran_for(1, result_gated("c1"))),
         (Scene::reported(handed_to("client", "c1")), report_output("c1", "half"), put_out("c1", "half")),
         (
             Scene::reported([asked("q1")]),
@@ -378,7 +378,7 @@ fn whoever_confirms_a_result_confirms_the_one_that_waits() {
         result: result.clone(),
         decision: Decision::Approved,
     };
-    let gated = ChatEvent::ToolCallResultGated { turn: turn(), call: "c1".into(), result: waiting.clone() };
+    let gated = ChatEvent::ToolCallResultGated { turn: turn(), call: "c1".into(), result: waiting.clone(), run: None };
     let mut scene = Scene::reported(running("c1")).after_report(gated);
     let changes = scene.report(confirmed(&another)).unwrap();
     assert_eq!(chat_events(&changes), [confirmed(&waiting)]);

@@ -216,6 +216,31 @@ fn a_running_call_that_is_restated_keeps_its_name_and_loses_its_output_and_the_c
 }
 
 #[test]
+fn how_long_a_call_ran_is_measured_from_where_it_was_allowed_to_its_end() {
+    let ends_after = |mut scene: Scene, who: &Who, milliseconds: u64| {
+        // The next command is one later.
+        scene.now += milliseconds - 1;
+        scene.by(who, Command::Report { chat: main(), event: completed("c1") }).unwrap();
+        (scene.call("c1").ran_ms, scene.call("c1").running_since)
+    };
+    let asked = || {
+        let mut scene = Scene::reported(asking("c1", "r1"));
+        scene.now += 60_000;
+        scene.after(resolve("r1", Decision::Approved))
+    };
+    assert_eq!(ends_after(asked(), &Who::Agent, 2_500), (Some(2_500), None), "a person's time is not the call's");
+    assert_eq!(ends_after(Scene::reported(running("c1")), &Who::Agent, 70), (Some(70), None));
+    // What the host ends was cut off, and nobody knows when.
+    assert_eq!(ends_after(Scene::reported(running("c1")), &Who::Host, 70), (None, None));
+    let mut scene = Scene::reported(running("c1"));
+    scene.now += 9;
+    let scene = scene.after_report(result_gated("c1"));
+    assert_eq!(scene.call("c1").ran_ms, Some(10), "before a person looks at the result");
+    let scene = scene.after(confirm_result("c1", Decision::Approved));
+    assert_eq!(scene.call("c1").ran_ms, Some(10));
+}
+
+#[test]
 fn what_an_agent_says_of_a_call_beyond_its_name_stays_until_it_says_something_else() {
     let saying = |mut event: ChatEvent, value: Option<&str>| {
         let said = value.map(|value| extra("place", value));

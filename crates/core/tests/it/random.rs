@@ -402,11 +402,11 @@ fn report(chat: ChatId, active: &ActiveTurn, dice: &mut Dice) -> Command {
         }
         30 | 31 => {
             let call = call_id(active, dice, |status| *status == ToolCallStatus::Running);
-            ChatEvent::ToolCallCompleted { turn, call, result: result(dice) }
+            ChatEvent::ToolCallCompleted { turn, call, result: result(dice), run: None }
         }
         32 | 33 => {
             let call = call_id(active, dice, |status| *status == ToolCallStatus::Running);
-            ChatEvent::ToolCallResultGated { turn, call, result: result(dice) }
+            ChatEvent::ToolCallResultGated { turn, call, result: result(dice), run: None }
         }
         34 | 35 => {
             let fits = |status: &ToolCallStatus| matches!(status, ToolCallStatus::PendingResultConfirmation(_));
@@ -703,8 +703,8 @@ pub(crate) fn chat_event(dice: &mut Dice) -> ChatEvent {
             let verdict = verdict(&permission(request.clone(), dice), dice);
             ChatEvent::ToolCallConfirmed { turn, call, request, verdict }
         }
-        14 => ChatEvent::ToolCallCompleted { turn, call, result: result(dice) },
-        15 => ChatEvent::ToolCallResultGated { turn, call, result: result(dice) },
+        14 => ChatEvent::ToolCallCompleted { turn, call, result: result(dice), run: None },
+        15 => ChatEvent::ToolCallResultGated { turn, call, result: result(dice), run: None },
         16 => {
             let decision = dice.pick(&[Decision::Approved, Decision::Denied]);
             ChatEvent::ToolCallResultConfirmed { turn, call, result: result(dice), decision }
@@ -795,6 +795,8 @@ fn any_call(dice: &mut Dice) -> ToolCall {
         ready_rank: dice.maybe(|dice| dice.below(3) as u32),
         announced: None,
         extra: any_extra(dice),
+        running_since: None,
+        ran_ms: dice.maybe(|dice| dice.below(100_000) as u64),
     }
 }
 

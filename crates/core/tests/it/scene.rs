@@ -353,11 +353,20 @@ pub(crate) fn gated_by(call: &str, request: PermissionRequest) -> ChatEvent {
 }
 
 pub(crate) fn completed(call: &str) -> ChatEvent {
-    ChatEvent::ToolCallCompleted { turn: turn(), call: call.into(), result: success() }
+    ChatEvent::ToolCallCompleted { turn: turn(), call: call.into(), result: success(), run: None }
 }
 
 pub(crate) fn result_gated(call: &str) -> ChatEvent {
-    ChatEvent::ToolCallResultGated { turn: turn(), call: call.into(), result: success() }
+    ChatEvent::ToolCallResultGated { turn: turn(), call: call.into(), result: success(), run: None }
+}
+
+/// The end of call `c1` with how long it ran.
+pub(crate) fn ran_for(ran_ms: u64, mut end: ChatEvent) -> ChatEvent {
+    let NewToolCall { kind, language, extra, .. } = new_call("c1");
+    if let ChatEvent::ToolCallCompleted { run, .. } | ChatEvent::ToolCallResultGated { run, .. } = &mut end {
+        *run = Some(Box::new(CallRun { ran_ms, kind, language, extra }));
+    }
+    end
 }
 
 pub(crate) fn result_confirmed(call: &str, decision: Decision) -> ChatEvent {

@@ -79,7 +79,7 @@ fn decide(
     })
 }
 
-/// What a command answers.
+/// The kind of request that a command answers.
 #[derive(Clone, Copy)]
 enum Request {
     Permission,

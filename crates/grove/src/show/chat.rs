@@ -229,10 +229,11 @@ fn write_tool(
             }
             return Ok(Some(Shown::Begun));
         }
-        ToolState::Done { success, did, output } => {
+        ToolState::Done { success, did, ran, output } => {
             let sign = if *success { format!("{}", green("✓")) } else { format!("{}", red("✗")) };
             let output = summary(&harmless(output));
-            let ran = since.map(Instant::elapsed);
+            // What the host measured holds for turns of before, too.
+            let ran = ran.or_else(|| since.map(Instant::elapsed));
             let ran = ran.map(|ran| format!(" {}", dim(format!("({})", call::duration(ran))))).unwrap_or_default();
             screen.line(format_args!("{sign} {}{ran}{output}", row(did)))?;
             for line in facts::edits(tool.edits.iter().copied(), here().as_deref()) {
@@ -312,7 +313,7 @@ mod tests {
         let after = Some(FileEditSide { uri: "file:///nowhere/a.rs".to_owned(), ..FileEditSide::default() });
         let diff = Some(FileEditDiffStats { added: Some(3), removed: Some(1) });
         let edit = FileEdit { before: after.clone(), after, diff };
-        let state = ToolState::Done { success: true, did: "Edited", output: "".into() };
+        let state = ToolState::Done { success: true, did: "Edited", ran: None, output: "".into() };
         let contents = vec![Content::Tool(Tool { name: "Edit", does: "Edit", input: None, edits: vec![&edit], state })];
         let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(contents, None)))]);
         assert_eq!(written, ["› go", "✓ Edited", "  /nowhere/a.rs +3 -1"]);
@@ -322,7 +323,7 @@ mod tests {
     fn a_call_says_what_it_ran_and_how_long_and_one_that_was_denied_did_not_run() {
         let input = Some(r#"{"command":"make test","timeout":5}"#);
         let of = |state| Content::Tool(Tool { name: "bash", does: "Running bash", input, edits: vec![], state });
-        let done = of(ToolState::Done { success: true, did: "Ran bash", output: "ok".into() });
+        let done = of(ToolState::Done { success: true, did: "Ran bash", ran: None, output: "ok".into() });
         let views = [
             view(Vec::new(), Some(turn(vec![of(ToolState::Runs)], None))),
             view(Vec::new(), Some(turn(vec![done], None))),
@@ -331,6 +332,11 @@ mod tests {
         assert_eq!(written[..2], ["› go", "▸ Running bash make test"]);
         let (before, after) = written[2].split_once(" ms)").unwrap();
         assert!(before.starts_with("✓ Ran bash make test (") && after == ": ok", "{written:?}");
+        let ran = Some(std::time::Duration::from_millis(2_500));
+        let replayed = of(ToolState::Done { success: true, did: "Ran bash", ran, output: "ok".into() });
+        let replayed = [view(Vec::new(), Some(turn(vec![replayed], None)))];
+        let written = asides(&mut ChatShow::new(Questions::Shown), &replayed);
+        assert_eq!(written, ["› go", "✓ Ran bash make test (2.5 s): ok"], "what the host measured");
         let denied = of(ToolState::Cancelled { why: "denied".into() });
         let written = asides(&mut ChatShow::new(Questions::Shown), &[view(Vec::new(), Some(turn(vec![denied], None)))]);
         assert_eq!(written, ["› go", "– bash make test: denied"]);

@@ -9,7 +9,7 @@ use grove_wire::ahp::{
     Action, ChatAction, ChatInputCompleted, ChatInputResponseKind, ChatPendingMessageSet, ChatToolCallConfirmed,
     ChatToolCallResultConfirmed, ChatTurnCancelled, ChatTurnStarted, ContentEncoding, FileEdit, Message,
     ModelSelection, PendingMessageKind, ResourceReadParams, ResponsePart, SessionAction, SessionConfigChanged,
-    SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallCancellationReason,
+    SessionInputRequest, SessionLifecycle, SessionState, StringOrMarkdown, ToolCallBase, ToolCallCancellationReason,
     ToolCallConfirmation, ToolCallConfirmationReason, ToolCallParameters, ToolCallState, ToolInput, ToolResultContent,
     TurnState, UsageInfo, time,
 };
@@ -397,6 +397,7 @@ fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
             edits = self::edits(call.result.content.as_deref().unwrap_or_default());
             let state = ToolState::Done {
                 success: call.result.success,
+                ran: ran(&call.base),
                 did: call.result.past_tense_message.text(),
                 output: output(call.result.content.as_deref().unwrap_or_default()),
             };
@@ -415,6 +416,10 @@ fn tool(call: &ToolCallState) -> Option<Tool<'_>> {
     };
     let name = base.display_name.as_str();
     Some(Tool { name, does: parameters.invocation_message.text(), input: input(parameters), edits, state })
+}
+
+fn ran(base: &ToolCallBase) -> Option<Duration> {
+    base.meta.as_ref()?.get("ranMs")?.as_u64().map(Duration::from_millis)
 }
 
 fn edits(content: &[ToolResultContent]) -> Vec<&FileEdit> {

@@ -8,6 +8,7 @@ pub(crate) mod tree;
 pub(crate) mod v1;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use anyhow::Result;
 use grove_client::{Closed, Dispatched, Status};
@@ -201,6 +202,8 @@ pub(crate) enum ToolState<'a> {
     Done {
         success: bool,
         did: &'a str,
+        /// How long it ran, where the host says it.
+        ran: Option<Duration>,
         output: Cow<'a, str>,
     },
     Cancelled {

@@ -189,9 +189,9 @@ fn tool(call: &ToolCallState) -> Tool<'_> {
     let state = match call.status {
         ToolCallStatus::PendingPermission => ToolState::NotYet,
         ToolCallStatus::Running => ToolState::Runs,
-        ToolCallStatus::Completed => ToolState::Done { success: true, did, output },
+        ToolCallStatus::Completed => ToolState::Done { success: true, did, ran: None, output },
         // It ran without success, or was not allowed to run.
-        ToolCallStatus::Failed if call.success.is_some() => ToolState::Done { success: false, did, output },
+        ToolCallStatus::Failed if call.success.is_some() => ToolState::Done { success: false, did, ran: None, output },
         ToolCallStatus::Failed => ToolState::Cancelled { why: "denied".into() },
     };
     let (name, does) = (call.display_name.as_str(), call.invocation_message.as_str());
@@ -200,7 +200,7 @@ fn tool(call: &ToolCallState) -> Tool<'_> {
 
 fn done(call: &CompletedToolCall) -> Tool<'_> {
     let output = call.tool_output.as_deref().unwrap_or_default().into();
-    let state = ToolState::Done { success: call.success, did: &call.past_tense_message, output };
+    let state = ToolState::Done { success: call.success, did: &call.past_tense_message, ran: None, output };
     Tool { name: &call.display_name, does: &call.display_name, input: None, edits: Vec::new(), state }
 }
 

@@ -8,6 +8,7 @@ use grove_wire::ahp::{
 use serde_json::{Value, json};
 
 use crate::ahp_support::*;
+use crate::run::Beside;
 use crate::support::*;
 
 fn call_of(turn: &Turn) -> &ToolCallState {
@@ -104,6 +105,41 @@ async fn a_turn_ends_in_error_or_by_cancelling_with_what_it_had() {
     );
     client.until(|client| client.session(S).input_needed.is_none()).await;
     client.must_agree_on_all().await;
+}
+
+#[tokio::test]
+async fn how_long_a_call_ran_is_told_with_its_end_and_by_every_later_host() {
+    let host = Host::start();
+    let mut client = host.ahp_with_session("a").await;
+    let tool = json!({"name": "sh", "input": "make", "output": "made", "permission": "shell"});
+    client.script(CHAT, "t", json!([{"tool": tool}])).await;
+    waits(&mut client).await;
+    client.dispatch(CHAT, confirmed(true, json!({}))).await;
+    client.turn_end(CHAT, "t").await;
+    let call = |client: &Client| {
+        let turn = serde_json::to_value(&client.chat(CHAT).turns[0]).unwrap();
+        turn["responseParts"].as_array().unwrap().iter().find(|part| part["kind"] == "toolCall").unwrap()["toolCall"]
+            .clone()
+    };
+    let told = call(&client)["_meta"].clone();
+    assert!(told["ranMs"].is_u64() && told["toolKind"] == "terminal", "{told}");
+    client.must_agree_on_all().await;
+    // A later client cannot have measured it.
+    let host = host.stop().serve(&[]);
+    let mut later = host.ahp_connect("later").await;
+    later.initialize(&[CHAT]).await;
+    assert_eq!(call(&later)["_meta"], told);
+    let shown = host.place.run(&["show", "s", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let parts = shown["turns"][0]["parts"].as_array().unwrap();
+    let shown = parts.iter().find_map(|part| part.get("toolCall")).unwrap();
+    assert_eq!(shown["ranMs"], told["ranMs"], "{shown}");
+    let mut beside = Beside::start(&host.place, &["attach", "s"]);
+    let words = beside.until("Ran sh");
+    assert!(words.contains(" ms)") || words.contains(" s)"), "{words}");
+    assert_eq!(host.place.run(&["rm", "--yes", "s"]).code, Some(0));
+    beside.until("not there any more");
+    assert_eq!(beside.end().0, Some(0));
 }
 
 #[tokio::test]

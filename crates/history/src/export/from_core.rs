@@ -175,6 +175,7 @@ fn add_call(parts: &mut Vec<ForeignPart>, call: &ToolCall) {
         approval: approval(call),
         state: state(call),
         exit_code,
+        ran_ms: call.ran_ms,
         raw: call.extra.clone().unwrap_or_default(),
         ..ForeignToolCall::default()
     })));

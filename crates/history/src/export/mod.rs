@@ -36,7 +36,7 @@ pub struct Heading<'a> {
     pub session: &'a ForeignSession,
     /// How many of its turns lie on branches that were left, and are not written.
     pub abandoned: u32,
-    /// Whether everything is allowed in it without a question. `None` for a session that is not a host's.
+    /// True where a host's session allows everything without a question. `None` for a session that is not a host's.
     pub allow_all: Option<bool>,
 }
 

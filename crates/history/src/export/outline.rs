@@ -196,6 +196,7 @@ fn call(call: &ForeignToolCall) -> Piece {
         words::approval(&call.approval),
         words::call_state(call.state).map(str::to_owned),
         call.exit_code.map(|code| format!("exit code {code}")),
+        call.ran_for_ms().filter(|ran| *ran > 0).map(words::duration),
     ];
     let output = call.output.as_ref().map_or("", |output| output.text.as_str());
     let places: Vec<&str> = call.places.iter().map(crate::normal::Place::shown).collect();

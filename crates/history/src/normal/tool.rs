@@ -43,6 +43,9 @@ pub struct ForeignToolCall {
     pub started_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+    /// How long it ran, where that is known and its times are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ran_ms: Option<u64>,
     /// Files that it named in its result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Place>,
@@ -51,6 +54,13 @@ pub struct ForeignToolCall {
     pub subagent: Option<Box<ForeignChat>>,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub raw: Extra,
+}
+
+impl ForeignToolCall {
+    /// How many milliseconds it ran, by whatever is known of that.
+    pub fn ran_for_ms(&self) -> Option<u64> {
+        self.ran_ms.or_else(|| Some(self.ended_at?.0.saturating_sub(self.started_at?.0)))
+    }
 }
 
 /// A conversation that a tool call started: a chat beside the one that it belongs to.

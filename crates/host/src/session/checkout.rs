@@ -162,6 +162,8 @@ mod tests {
             ready_rank: None,
             announced: None,
             extra: None,
+            running_since: None,
+            ran_ms: None,
         }))
     }
 

@@ -26,7 +26,7 @@ pub(super) fn current(session: &Session) -> BranchSettings {
     }
 }
 
-/// What has to change so that a session goes on behind an entry of one of its logs.
+/// The changes that a session needs to go on behind an entry of one of its logs.
 pub(super) async fn restored_at(
     session: &Session,
     fs: &dyn SessionFs,
@@ -38,8 +38,8 @@ pub(super) async fn restored_at(
     Ok(restored(session, &branch, names_models(index)))
 }
 
-/// What has to change so that a session goes on with the settings of a branch. What the branch does not say has its default,
-/// where there is one that is known; what the session's agent does not know stays as it is.
+/// The changes that a session needs to go on with the settings of a branch. A setting that the branch does not name has its
+/// default, if that is known; a setting that the session's agent does not know stays as it is.
 fn restored(session: &Session, branch: &BranchSettings, names_models: bool) -> RestoredSettings {
     let current = current(session);
     let mut restored = RestoredSettings::default();

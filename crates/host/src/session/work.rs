@@ -328,6 +328,7 @@ impl SessionTask {
                     attached: Vec::new(),
                     extra: None,
                 },
+                run: None,
             }),
             _ => None,
         });

@@ -267,6 +267,8 @@ impl Open {
                         ready_rank: u32::try_from(rank).ok(),
                         announced: None,
                         extra: None,
+                        running_since: None,
+                        ran_ms: None,
                     })));
                 }
                 Some(_) | None => {}

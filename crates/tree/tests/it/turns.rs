@@ -150,6 +150,8 @@ fn eventful_turn() -> Turn {
             ready_rank: Some(0),
             announced: Some(Box::new(Invocation { message: "Opening a".into(), input: None })),
             extra: extra("call"),
+            running_since: None,
+            ran_ms: Some(2_500),
         }))
     };
     let result = ToolResult {

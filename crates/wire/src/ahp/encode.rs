@@ -288,7 +288,7 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
         core::ChatEvent::ToolCallStarted { turn, call } => ChatAction::ToolCallStart(ChatToolCallStart {
             turn_id: turn.to_string(),
             tool_call_id: call.id.to_string(),
-            meta: project::call_meta(call.kind, call.language.as_ref(), call.extra.as_ref()),
+            meta: project::call_meta(call.kind, call.language.as_ref(), call.extra.as_ref(), None),
             tool_name: call.name.clone(),
             display_name: call.display_name.clone(),
             intention: None,
@@ -351,11 +351,18 @@ fn chat(at: core::Timestamp, session: &core::SessionId, change: &core::ChatEvent
                 content: project::output(session, output),
             })
         }
-        core::ChatEvent::ToolCallCompleted { turn, call, result } => {
-            ChatAction::ToolCallComplete(complete(session, turn, call, result, None))
+        core::ChatEvent::ToolCallCompleted { turn, call, result, run } => {
+            ChatAction::ToolCallComplete(ChatToolCallComplete {
+                meta: run.as_deref().and_then(run_meta),
+                ..complete(session, turn, call, result)
+            })
         }
-        core::ChatEvent::ToolCallResultGated { turn, call, result } => {
-            ChatAction::ToolCallComplete(complete(session, turn, call, result, Some(true)))
+        core::ChatEvent::ToolCallResultGated { turn, call, result, run } => {
+            ChatAction::ToolCallComplete(ChatToolCallComplete {
+                meta: run.as_deref().and_then(run_meta),
+                requires_result_confirmation: Some(true),
+                ..complete(session, turn, call, result)
+            })
         }
         core::ChatEvent::ToolCallResultConfirmed { turn, call, decision, .. } => {
             ChatAction::ToolCallResultConfirmed(ChatToolCallResultConfirmed {
@@ -459,7 +466,7 @@ fn ready(
 /// What a call says of itself, where it says something anew.
 fn said_again(call: &core::NewToolCall) -> Option<Object> {
     let extra = call.extra.as_ref()?;
-    project::call_meta(call.kind, call.language.as_ref(), Some(extra))
+    project::call_meta(call.kind, call.language.as_ref(), Some(extra), None)
 }
 
 fn complete(
@@ -467,15 +474,19 @@ fn complete(
     turn: &core::TurnId,
     call: &core::ToolCallId,
     result: &core::ToolResult,
-    requires_result_confirmation: Option<bool>,
 ) -> ChatToolCallComplete {
     ChatToolCallComplete {
         turn_id: turn.to_string(),
         tool_call_id: call.to_string(),
         meta: None,
         result: project::result(session, result),
-        requires_result_confirmation,
+        requires_result_confirmation: None,
     }
+}
+
+/// The `_meta` of a call that has run. It replaces the earlier one, and so repeats it.
+fn run_meta(run: &core::CallRun) -> Option<Object> {
+    project::call_meta(run.kind, run.language.as_ref(), run.extra.as_ref(), Some(run.ran_ms))
 }
 
 /// The news of an event for those who hear of the root, where there are any.

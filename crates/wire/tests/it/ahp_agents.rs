@@ -110,7 +110,7 @@ fn the_examples_of_the_document_are_what_is_served() {
     let served = [
         part(&plan()),
         part(&notice()),
-        json!(project::call_meta(Some(ToolKind::Edit), None, Some(&said))),
+        json!(project::call_meta(Some(ToolKind::Edit), None, Some(&said), Some(1_250))),
         json!(project::result(&session(), &result).content),
         json!(project::usage(&usage())),
         json!(project::details(&details())),

@@ -127,7 +127,7 @@ impl Scene {
             attached: vec![],
             extra: None,
         };
-        self.report(ChatEvent::ToolCallCompleted { turn: "t1".into(), call: call.into(), result });
+        self.report(ChatEvent::ToolCallCompleted { turn: "t1".into(), call: call.into(), result, run: None });
     }
 
     fn finish(&mut self) {

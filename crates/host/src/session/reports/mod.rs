@@ -97,7 +97,7 @@ pub(crate) fn in_turn(event: &mut AgentEvent, active: &ActiveTurn, place: Place<
         }
         AgentEvent::ToolCompleted { call, result } => {
             let result = out.bounded(&turn, result.clone());
-            out.chat(ChatEvent::ToolCallCompleted { turn, call: call.clone(), result });
+            out.chat(ChatEvent::ToolCallCompleted { turn, call: call.clone(), result, run: None });
         }
         AgentEvent::Tool(update) => tool::upsert(update, active, &mut out),
         AgentEvent::Body { mime_type, body } => match std::mem::replace(body, Body::Bytes(Vec::new())) {

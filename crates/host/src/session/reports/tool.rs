@@ -171,7 +171,7 @@ fn go_on(
     });
     let result = ToolResult { success, past_tense_message: ran.title, output, attached, extra };
     let result = out.bounded(turn, result);
-    out.chat(ChatEvent::ToolCallCompleted { turn: turn.clone(), call: call.id.clone(), result });
+    out.chat(ChatEvent::ToolCallCompleted { turn: turn.clone(), call: call.id.clone(), result, run: None });
 }
 
 /// Whether a call shows edits or bytes, which a text cannot stand for.

@@ -11,6 +11,7 @@ pub fn call_meta(
     kind: Option<core::ToolKind>,
     language: Option<&String>,
     said: Option<&core::Extra>,
+    ran_ms: Option<u64>,
 ) -> Option<Object> {
     let kind = kind.map(|kind| match kind {
         core::ToolKind::Terminal => "terminal",
@@ -26,6 +27,7 @@ pub fn call_meta(
     let known = extra([
         ("toolKind", kind.map(|kind| Ok(Value::from(kind)))),
         ("language", language.map(|language| Ok(Value::from(language.as_str())))),
+        ("ranMs", ran_ms.map(|ran_ms| Ok(Value::from(ran_ms)))),
     ]);
     match (known, said) {
         (known, None) => known,
@@ -49,7 +51,7 @@ pub(super) fn base(call: &core::ToolCall) -> ToolCallBase {
         display_name: call.display_name.clone(),
         intention: call.intention.clone(),
         contributor: contributor(call.client.as_ref()),
-        meta: call_meta(call.kind, call.language.as_ref(), call.extra.as_ref()),
+        meta: call_meta(call.kind, call.language.as_ref(), call.extra.as_ref(), call.ran_ms),
     }
 }
 
