@@ -219,7 +219,7 @@ fn redact(json: &str, out: &mut String) {
         match byte {
             b' ' | b'\n' | b'\r' | b'\t' => at += 1,
             b'"' => {
-                let end = string_end(bytes, at);
+                let end = value_end(bytes, at);
                 let text = &json[at..end];
                 at = skip_space(bytes, end);
                 if bytes.get(at) != Some(&b':') {
@@ -249,45 +249,14 @@ fn skip_space(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-/// The place after the string that begins here.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// The place after the value that begins here.
+/// The place after the JSON value that begins here.
 fn value_end(bytes: &[u8], start: usize) -> usize {
-    let (mut at, mut depth) = (start, 0usize);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                at = string_end(bytes, at);
-                if depth == 0 {
-                    return at;
-                }
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 0 => return at,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            b',' if depth == 0 => return at,
-            _ => {}
-        }
-        at += 1;
+    let mut values = serde_json::Deserializer::from_slice(&bytes[start..]).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(IgnoredAny)) => start + values.byte_offset(),
+        // The text is valid JSON, so there is a value here.
+        Some(Err(_)) | None => bytes.len(),
     }
-    bytes.len()
 }
 
 /// A JSON string's text. What cannot be unescaped (half a surrogate pair) is taken as it is written.
