@@ -99,6 +99,9 @@ impl Session {
             }
             SessionEvent::DetailsChanged(details) => self.details.clone_from(details),
             SessionEvent::CheckoutChanged(checkout) => self.checkout.clone_from(checkout),
+            SessionEvent::WorkingDirectoryChanged { previous, directory } => {
+                replace_directory(&mut self.working_directories, previous.as_deref(), directory);
+            }
             SessionEvent::Moved(store) => self.store.clone_from(store),
         }
     }
@@ -116,6 +119,25 @@ impl Session {
             }
         }
     }
+}
+
+/// Puts a directory in the place of another one, or behind all where there is no other. No directory is listed twice: the
+/// first occurrence stays, as in AHP's `session/workingDirectoryReplaced` and `session/workingDirectorySet`.
+fn replace_directory(directories: &mut Vec<String>, previous: Option<&str>, directory: &str) {
+    let at = match previous {
+        Some(previous) => match directories.iter().position(|known| known == previous) {
+            Some(at) => at,
+            None => return,
+        },
+        None => directories.len(),
+    };
+    if directories.iter().take(at).any(|known| known == directory) {
+        directories.drain(at..directories.len().min(at + 1));
+        return;
+    }
+    let mut behind = directories.split_off(at);
+    directories.push(directory.to_owned());
+    directories.extend(behind.drain(..).skip(1).filter(|known| known != directory));
 }
 
 /// Whether an event moved the conversation on, as opposed to filling in a part of it.

@@ -83,6 +83,11 @@ pub enum SessionEvent {
     DetailsChanged(Box<Details>),
     /// What version control says of where the session works: all of it, as it is from now on.
     CheckoutChanged(Box<Checkout>),
+    /// The agents work in this folder from now on. It replaces the previous one; without one it is added.
+    WorkingDirectoryChanged {
+        previous: Option<String>,
+        directory: String,
+    },
     /// The session lies in another store from now on.
     Moved(StoreName),
 }

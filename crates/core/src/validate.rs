@@ -109,6 +109,8 @@ pub enum Command {
         replace: bool,
     },
     ChangePermissions(PermissionsChange),
+    /// Has the agents work in another folder, where no turn runs.
+    SetWorkingDirectory(String),
     SetSteering {
         chat: ChatId,
         message: PendingMessage,
@@ -254,6 +256,8 @@ pub enum QueuePolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     CreationFailed(String),
+    /// The session's agent is being started.
+    BeingCreated,
     UnknownChat(ChatId),
     TurnInProgress(TurnId),
     TurnNotActive(TurnId),
@@ -299,6 +303,7 @@ impl fmt::Display for Rejection {
             Rejection::CreationFailed(why) => {
                 write!(f, "the session could not be created ({why}): dispose it and create another")
             }
+            Rejection::BeingCreated => f.write_str("the session is still being created: try again in a moment"),
             Rejection::UnknownChat(chat) => write!(f, "the session has no chat {chat}"),
             Rejection::TurnInProgress(turn) => {
                 write!(f, "turn {turn} is still in progress: wait for its end or cancel it")
@@ -642,6 +647,24 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 out.session_event(SessionEvent::DetailsChanged(Box::new(details)));
             }
         }
+        Command::SetWorkingDirectory(directory) => {
+            out.must_be_usable()?;
+            for chat in &session.chats {
+                out.must_be_idle(&chat.id)?;
+            }
+            if session.lifecycle == Lifecycle::Creating {
+                return Err(Rejection::BeingCreated);
+            }
+            let previous = session.working_directories.first().cloned();
+            if previous.as_ref() == Some(&directory) {
+                return Ok(Batch::default());
+            }
+            out.session_event(SessionEvent::WorkingDirectoryChanged { previous, directory });
+            // Agents keep their conversations by folder: the next turn begins a new one.
+            for chat in session.chats.iter().filter(|chat| chat.agent_session.is_some()) {
+                out.chat_event(&chat.id, ChatEvent::AgentSessionChanged(None));
+            }
+        }
         Command::SetSteering { chat, message } => {
             out.must_be_usable()?;
             let state = out.chat(&chat)?;
@@ -753,9 +776,10 @@ pub fn validate(tip: Tip<'_>, command: Command, who: &Who, now: Timestamp) -> Re
                 | SessionEvent::InputNeededRemoved { .. }
                 // It comes with a move of the leaf.
                 | SessionEvent::ModelReset
-                // Chats come and go by commands of their own, which look whether they may.
+                // Commands of their own check whether chats may come and go, and whether the folder may change.
                 | SessionEvent::ChatAdded(_)
-                | SessionEvent::ChatRemoved(_) => return Err(Rejection::NotYours),
+                | SessionEvent::ChatRemoved(_)
+                | SessionEvent::WorkingDirectoryChanged { .. } => return Err(Rejection::NotYours),
                 SessionEvent::Created(_)
                 | SessionEvent::CreationFailed(_)
                 | SessionEvent::Listed

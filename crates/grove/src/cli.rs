@@ -116,6 +116,15 @@ const PERMISSIONS_HELP: &str = "\
 Examples:
   grove permissions 7d3f           list rules and remembered answers
   grove permissions 7d3f --revoke  ask a person about everything again";
+const CD_HELP: &str = "\
+Examples:
+  grove cd 7d3f .
+  grove cd lab/7d3f /srv/project
+
+A session that was imported, or that was moved here from another host, works
+in no folder until one is set. The agent starts again there with its next
+turn, and is told what was said. Refused while a turn runs.";
+
 const APPROVE_HELP: &str = "\
 Examples:
   grove approve
@@ -202,6 +211,9 @@ pub(crate) enum Command {
     /// List what a session may do without asking, or revoke it
     #[command(after_help = PERMISSIONS_HELP)]
     Permissions(SessionPermissionsArgs),
+    /// Set the folder in which the agents of a session work
+    #[command(after_help = CD_HELP)]
+    Cd(CdArgs),
     /// Show everything that was said in a session, with the branches that were left
     #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
@@ -510,6 +522,20 @@ pub(crate) struct SessionPermissionsArgs {
     #[arg(long)]
     pub(crate) revoke: bool,
     /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CdArgs {
+    /// The session's id, the beginning of it, its URI, or @last; NAME/ID at another host
+    pub(crate) session: String,
+    /// The folder; at another host, a whole path over there
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Print one JSON object: {"session":…,"cwd":…}
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

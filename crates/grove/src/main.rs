@@ -96,6 +96,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Deny(args) => commands::answer::deny(&common, &args),
         Command::Answer(args) => commands::answer::answer(&common, &args),
         Command::Permissions(args) => commands::permissions::run(&common, &args),
+        Command::Cd(args) => commands::cd::run(&common, &args),
         Command::Tree(args) => commands::tree::run(&common, &args),
         Command::Goto(args) => commands::tree::goto(&common, &args),
         Command::Label(args) => commands::tree::label(&common, &args),

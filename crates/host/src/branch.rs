@@ -1,10 +1,13 @@
 //! Sessions that come from another one.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grove_core::{ChatId, Command, Message, PermissionsChange, SessionTitle, SessionUri, StoreName};
 use grove_tree::navigate::Prefill;
 use grove_wire::x_grove::PermissionsResult;
+use grove_work::{FileError, file_uri, local_path};
 use tokio::sync::oneshot;
 
 use crate::hooks::HookEvent;
@@ -38,6 +41,10 @@ pub(crate) enum AskError {
     #[error(transparent)]
     Migrate(#[from] MigrateError),
     #[error(transparent)]
+    WorkingDirectory(#[from] FileError),
+    #[error("a client stores this session: it names the working directory when it resumes the session")]
+    DirectoryOfClient,
+    #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
@@ -68,13 +75,13 @@ pub(crate) struct Migrating {
     told: oneshot::Receiver<Result<Migrated, MigrateError>>,
 }
 
-/// A session that was asked to call one of its chats something else.
-pub(crate) struct Renaming {
+/// A command that a session was given. It has its place among what the session does.
+pub(crate) struct PendingCommand {
     session: SessionUri,
     told: oneshot::Receiver<Result<(), Refusal>>,
 }
 
-impl Renaming {
+impl PendingCommand {
     pub(crate) async fn answer(self) -> Result<(), AskError> {
         let Self { session, told } = self;
         let done = told.await.map_err(|_| AskError::NoSession(session))?;
@@ -190,13 +197,41 @@ impl Host {
     }
 
     /// Asks a session to call one of its chats something else.
-    pub(crate) async fn ask_to_rename(&self, (uri, chat): &TreePlace, title: String) -> Result<Renaming, AskError> {
+    pub(crate) async fn ask_to_rename(
+        &self,
+        (uri, chat): &TreePlace,
+        title: String,
+    ) -> Result<PendingCommand, AskError> {
         let gone = || AskError::NoSession(uri.clone());
         let session = self.session(uri).await?.ok_or_else(gone)?;
         let (done, told) = oneshot::channel();
         let rename = Command::RenameChat { chat: chat.clone(), title };
         session.inbox.send(ToSession::Do(rename, done)).await.map_err(|_| gone())?;
-        Ok(Renaming { session: uri.clone(), told })
+        Ok(PendingCommand { session: uri.clone(), told })
+    }
+
+    /// Has a session's agents work in another folder. It is checked as that of a new session, and must exist. Gives its URI.
+    pub(crate) async fn ask_to_set_working_directory(
+        &self,
+        uri: &SessionUri,
+        directory: String,
+    ) -> Result<(PendingCommand, String), AskError> {
+        let path = local_path(&self.0.config.folders.expand(directory))?;
+        let path = folder_at(path).await?;
+        let gone = || AskError::NoSession(uri.clone());
+        let session = self.session(uri).await?.ok_or_else(gone)?;
+        let wanted = uri.clone();
+        let look =
+            move |published: &Published, _: _| published.session_at(&wanted).map(|session| session.store.clone());
+        let store = self.0.sequencer.read(look).await?.ok_or_else(gone)?;
+        if self.stores().is_entrusted(&store) {
+            return Err(AskError::DirectoryOfClient);
+        }
+        let directory = file_uri(&path);
+        let (done, told) = oneshot::channel();
+        let set = Command::SetWorkingDirectory(directory.clone());
+        session.inbox.send(ToSession::Do(set, done)).await.map_err(|_| gone())?;
+        Ok((PendingCommand { session: uri.clone(), told }, directory))
     }
 
     /// Asks a session what it may do without a person being asked, and to allow nothing more where that is wanted.
@@ -233,5 +268,16 @@ impl Host {
         let (done, told) = oneshot::channel();
         session.inbox.send(ToSession::HandOver(request, done)).await.map_err(|_| gone())?;
         Ok(HandingOver { session: uri.clone(), told })
+    }
+}
+
+/// The path, where it is a folder.
+async fn folder_at(path: PathBuf) -> Result<PathBuf, FileError> {
+    let looked_at = path.clone();
+    let found = tokio::task::spawn_blocking(move || looked_at.metadata()).await;
+    match found.map_err(io::Error::other).and_then(|found| found) {
+        Ok(found) if found.is_dir() => Ok(path),
+        Ok(_) => Err(FileError::NotAFolder { path }),
+        Err(error) => Err(FileError::from_io(error, &path)),
     }
 }

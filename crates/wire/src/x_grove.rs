@@ -32,6 +32,7 @@ pub enum Method {
     Label,
     Rename,
     Permissions,
+    SetWorkingDirectory,
     Branch,
     Fork,
     Merge,
@@ -47,13 +48,14 @@ pub enum Method {
 }
 
 impl Method {
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 60] = [
         Self::Tree,
         Self::Entries,
         Self::Navigate,
         Self::Label,
         Self::Rename,
         Self::Permissions,
+        Self::SetWorkingDirectory,
         Self::Branch,
         Self::Fork,
         Self::Merge,
@@ -117,6 +119,7 @@ impl Method {
             Method::Label => "x-grove/label",
             Method::Rename => "x-grove/rename",
             Method::Permissions => "x-grove/permissions",
+            Method::SetWorkingDirectory => "x-grove/setWorkingDirectory",
             Method::Branch => "x-grove/branch",
             Method::Fork => "x-grove/fork",
             Method::Merge => "x-grove/merge",
@@ -358,6 +361,21 @@ impl PermissionsResult {
         let remembers = self.remembered.iter().any(|known| known.option.allows);
         self.allow_all || !self.approved.is_empty() || !self.directories.is_empty() || remembers
     }
+}
+
+/// Has a session's agents work in another folder of the host's machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetWorkingDirectoryParams {
+    /// An absolute path, a `file:` URI, or a path below `~`.
+    pub directory: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetWorkingDirectoryResult {
+    /// The folder's URI.
+    pub directory: String,
 }
 
 /// It has that name now.

@@ -35,7 +35,7 @@ pub enum FileError {
 
 impl FileError {
     /// What the system said of a path that may be seen.
-    pub(crate) fn from_io(error: io::Error, path: &Path) -> Self {
+    pub fn from_io(error: io::Error, path: &Path) -> Self {
         let path = path.to_owned();
         match error.kind() {
             // A file where a folder should lead on: nothing can be below it.

@@ -31,6 +31,7 @@ fn name(command: &Command) -> &'static str {
         Command::RemoveActiveClient(_) => "RemoveActiveClient",
         Command::ChangeConfig { .. } => "ChangeConfig",
         Command::ChangePermissions(_) => "ChangePermissions",
+        Command::SetWorkingDirectory(_) => "SetWorkingDirectory",
         Command::SetSteering { .. } => "SetSteering",
         Command::RemoveSteering { .. } => "RemoveSteering",
         Command::Enqueue { .. } => "Enqueue",
@@ -47,7 +48,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 35;
+const COMMANDS: usize = 36;
 
 /// The first event of each accepted command is the command itself, as it happened.
 #[test]
@@ -154,6 +155,14 @@ fn every_command_is_echoed_first() {
                 permissions: Some(Permissions { primary: Some("/w".into()), ..Permissions::default() }),
                 ..Details::default()
             })),
+        ),
+        (
+            Scene::ready(),
+            Command::SetWorkingDirectory("/w".into()),
+            SessionEvent::WorkingDirectoryChanged {
+                previous: Scene::ready().session.working_directories.first().cloned(),
+                directory: "/w".into(),
+            },
         ),
     ];
     let mut seen = BTreeSet::new();
@@ -294,6 +303,7 @@ fn a_command_that_finds_everything_as_it_wants_it_makes_nothing_happen() {
         (Scene::ready(), Command::ChangeConfig { values: extra("mode", "ask"), replace: true }),
         (Scene::ready(), Command::ChangeConfig { values: Extra::new(), replace: false }),
         (Scene::ready(), Command::ChangePermissions(PermissionsChange::Forget)),
+        (Scene::ready().after(Command::SetWorkingDirectory("/w".into())), Command::SetWorkingDirectory("/w".into())),
         (drafted(), draft_answer("q1", QUESTION, Some(draft("th")))),
         (Scene::reported([asked("q1")]), draft_answer("q1", QUESTION, None)),
         (steered(), steer("p1")),

@@ -163,9 +163,14 @@ fn is_denied_by_setting(command: &Command) -> bool {
     }
 }
 
+fn directory(dice: &mut Dice) -> String {
+    dice.pick(&["/project", "/elsewhere", "/third"]).to_owned()
+}
+
 /// What the host does of its own accord.
 fn of_the_host(id: ChatId, of: &Chat, dice: &mut Dice) -> Command {
     match dice.below(14) {
+        13 if dice.chance(50) => Command::SetWorkingDirectory(directory(dice)),
         12 | 13 => {
             // Some of what was said, as on another branch.
             let turns = of.turns.iter().take(dice.below(3)).cloned().collect();
@@ -525,7 +530,8 @@ fn created(id: SessionId, dice: &mut Dice) -> SessionEvent {
 pub(crate) fn session_event(dice: &mut Dice) -> SessionEvent {
     match dice.below(30) {
         29 => SessionEvent::CheckoutChanged(Box::new(checkout(dice))),
-        28 => SessionEvent::Moved(StoreName::from(dice.pick(&["local", "other"]))),
+        28 if dice.chance(50) => SessionEvent::Moved(StoreName::from(dice.pick(&["local", "other"]))),
+        28 => SessionEvent::WorkingDirectoryChanged { previous: dice.maybe(directory), directory: directory(dice) },
         0 | 27 => SessionEvent::CreationFailed(error(dice)),
         1 => SessionEvent::ChatRowChanged(chat_row(dice)),
         20 => match dice.chance(60) {

@@ -377,6 +377,21 @@ fn a_session_keeps_no_more_rules_than_it_may() {
 }
 
 #[test]
+fn the_folder_changes_only_while_nothing_runs_and_the_session_stands() {
+    let set = || Command::SetWorkingDirectory("/w".into());
+    check(vec![
+        client_wants(Scene::failed(), set(), creation_failed(), CREATION_FAILED),
+        client_wants(Scene::in_turn(), set(), Rejection::TurnInProgress(TURN.into()), IN_PROGRESS),
+        client_wants(
+            Scene::creating(),
+            set(),
+            Rejection::BeingCreated,
+            "the session is still being created: try again in a moment",
+        ),
+    ]);
+}
+
+#[test]
 fn a_client_runs_only_its_own_calls_and_only_while_they_run() {
     let mine = || Scene::reported(handed_to("client", "c1"));
     let theirs = || Scene::reported(handed_to("other", "c1"));
@@ -754,6 +769,7 @@ fn every_reason_is_said_in_its_own_words() {
             Rejection::NotYours => 25,
             Rejection::EmptyMessage => 26,
             Rejection::AnswerMisfit { .. } => 27,
+            Rejection::BeingCreated => 28,
         }
     }
     let all = [
@@ -785,8 +801,9 @@ fn every_reason_is_said_in_its_own_words() {
         Rejection::NotYours,
         Rejection::EmptyMessage,
         Rejection::AnswerMisfit { question: "x".into(), why: "is less than 1".to_owned() },
+        Rejection::BeingCreated,
     ];
-    assert!(all.iter().map(describe).eq(0..28));
+    assert!(all.iter().map(describe).eq(0..29));
     let words: BTreeSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), all.len());
 }

@@ -38,8 +38,8 @@ before it is a session there, and only then the old one is archived, with a
 pointer to the new one. Run it again if it was cut off: it finishes, or says
 what is there. `local` is the host of this data folder. What you allowed the
 session here does not go, and neither does its working directory: --cwd names
-one over there, else you are asked. To move a session to another store of the
-same host, use `grove migrate`.
+one over there, else you are asked; `grove cd` sets one later. To move a
+session to another store of the same host, use `grove migrate`.
 
 Exit codes: 8 there is no such session or host; see `grove --help` for the
 others.";

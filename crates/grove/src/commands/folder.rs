@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, anyhow};
+
 use super::Failure;
 use crate::show::style::harmless;
 
@@ -13,6 +15,25 @@ pub(super) enum Asking {
     Allowed,
     /// A program reads the answer.
     Never,
+}
+
+/// A folder at another host. Which there are is not for this machine to say, and the current one is none of them.
+pub(super) fn far_folder(named: &Path) -> Result<PathBuf, Failure> {
+    match named.is_absolute() {
+        true => Ok(named.to_owned()),
+        false => {
+            Err(anyhow!("{} is relative: name a folder at another host by its whole path", named.display()).into())
+        }
+    }
+}
+
+/// A folder of this machine, with its whole path.
+pub(super) fn local_folder(named: &Path) -> Result<PathBuf, Failure> {
+    let folder = named.canonicalize().with_context(|| format!("{} cannot be worked in", named.display()))?;
+    match folder.is_dir() {
+        true => Ok(folder),
+        false => Err(anyhow!("{} is no folder: name one", folder.display()).into()),
+    }
 }
 
 /// The folder that is named, else the one that the person names when asked. `was` is the folder that the session worked in
@@ -27,7 +48,9 @@ pub(super) fn choose(
     let was = grove_work::local_path(was).map_or_else(|_| was.to_owned(), |path| path.display().to_string());
     let was = harmless(&was);
     if asking == Asking::Never || !stdin().is_terminal() {
-        anstream::eprintln!("it worked in {was}; at {host} it works in no folder: name one with --cwd");
+        anstream::eprintln!(
+            "it worked in {was}; at {host} it works in no folder: name one with --cwd, or later with `grove cd`"
+        );
         return Ok(None);
     }
     anstream::eprint!("It worked in {was}. Folder to work in at {host} (empty: none): ");

@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod bridge;
+pub(crate) mod cd;
 pub(crate) mod chats;
 pub(crate) mod check;
 pub(crate) mod completions;

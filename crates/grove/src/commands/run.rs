@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use grove_agents::catalog;
 use grove_client::Outcome;
 use grove_wire::{ahp, v1};
 
+use super::folder::{far_folder, local_folder};
 use super::{Failure, errand};
 use crate::agents::{State, offers};
 use crate::cli::{Common, Protocol, RunArgs};
@@ -27,7 +28,10 @@ pub(crate) fn run(common: &Common, args: &RunArgs) -> Result<(), Failure> {
         return Err(anyhow!("version 1 knows no modes: leave out --protocol v1, or --mode").into());
     }
     let reach = Reach::new(common, &args.connect)?;
-    let folder = if reach.is_far() { far_folder(args.cwd.as_deref())? } else { Some(folder(args.cwd.as_deref())?) };
+    let folder = match (reach.is_far(), args.cwd.as_deref()) {
+        (true, folder) => folder.map(far_folder).transpose()?,
+        (false, folder) => Some(local_folder(folder.unwrap_or(Path::new(".")))?),
+    };
     errand()?.block_on(async {
         let (mut talk, envelopes) = begin(&reach, args, folder.as_deref()).await?;
         if !args.json {
@@ -147,25 +151,6 @@ fn chosen_mode(wanted: &str, talk: &AnyTalk) -> Result<serde_json::Map<String, s
         }
     };
     Ok([(name, value.into())].into_iter().collect())
-}
-
-/// A folder at another host. Which there are is not for this machine to say, and the current one is none of them.
-fn far_folder(given: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
-    match given {
-        Some(folder) if !folder.is_absolute() => {
-            Err(anyhow!("{}: at another host --cwd wants a whole path", folder.display()).into())
-        }
-        folder => Ok(folder.map(Path::to_owned)),
-    }
-}
-
-fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let folder = given.unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().with_context(|| format!("{} cannot be worked in", folder.display()))?;
-    match folder.is_dir() {
-        true => Ok(folder),
-        false => Err(anyhow!("{} is no folder: --cwd wants one", folder.display()).into()),
-    }
 }
 
 /// The URI of a session that is to be made, of the agent that is wanted or the host's first.

@@ -6,7 +6,8 @@ use grove_wire::ahp::{error_code, status};
 use grove_wire::x_grove::{
     AbortResult, BranchParams, CompactParams, CompactResult, ForkParams, LabelParams, LabelResult, MergeParams,
     MergeResult, Method, MigrateParams, MigrateResult, NavigateParams, NavigateResult, NewSessionResult,
-    PermissionsParams, PermissionsResult, RenameParams, RenameResult, TreeParams, TreeResult, TreeRow,
+    PermissionsParams, PermissionsResult, RenameParams, RenameResult, SetWorkingDirectoryParams,
+    SetWorkingDirectoryResult, TreeParams, TreeResult, TreeRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -212,6 +213,14 @@ impl Tree {
     /// Lists what the session may do without a person being asked, after revoking it where that is wanted.
     pub(crate) async fn permissions(&self, params: &PermissionsParams) -> Result<PermissionsResult, Failure> {
         self.ask(Method::Permissions, params).await
+    }
+
+    /// Has the session's agents work in another folder.
+    pub(crate) async fn set_working_directory(
+        &self,
+        params: &SetWorkingDirectoryParams,
+    ) -> Result<SetWorkingDirectoryResult, Failure> {
+        self.ask(Method::SetWorkingDirectory, params).await
     }
 
     /// Makes a new session with what was said before a message of the user.

@@ -153,7 +153,7 @@ pub(crate) enum Close {
     Silent,
     /// There is no version that both sides speak.
     Unspoken,
-    /// The conversation goes on from elsewhere, which the client's version cannot say.
+    /// The leaf moved or the working directory changed, which the client's version cannot say.
     Moved,
 }
 
@@ -169,7 +169,7 @@ impl Close {
             Close::TooBig => Some((close_code::TOO_BIG, "the message is larger than this host takes")),
             Close::Silent => Some((close_code::BEHIND, "no sign of life: reconnect")),
             Close::Unspoken => Some((close_code::UNSPOKEN, "no version in common")),
-            Close::Moved => Some((close_code::RESYNCHRONIZE, "the conversation goes on from elsewhere: reconnect")),
+            Close::Moved => Some((close_code::RESYNCHRONIZE, "version 1 cannot say what has changed: reconnect")),
         }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::answer::{encode, read_params};
 use super::{handover, workspace};
-use crate::branch::{AskError, Asked, Migrating, PermissionsInquiry, Renaming, TreePlace};
+use crate::branch::{AskError, Asked, Migrating, PendingCommand, PermissionsInquiry, TreePlace};
 use crate::host::{CreateError, Host};
 use crate::session::{
     HandoverRequest, MigrateError, Migrated, NavigateWishes, Navigated, Refusal, TreeAnswer, TreeError, TreeRequest,
@@ -40,6 +40,7 @@ pub(super) fn announcement(host: &Host) -> Announcement {
         | Method::Abort
         | Method::Rename
         | Method::Permissions
+        | Method::SetWorkingDirectory
         | Method::Migrate
         | Method::Workspace(_)
         | Method::Handover(_)
@@ -79,8 +80,9 @@ pub(crate) struct TreeBegun {
 enum What {
     Tree { place: TreePlace, asked: Asked, then: Then },
     Migrate(Migrating),
-    Rename(Renaming),
+    Rename(PendingCommand),
     Permissions(PermissionsInquiry),
+    SetWorkingDirectory(PendingCommand, String),
 }
 
 /// What somebody asks for.
@@ -91,6 +93,7 @@ enum Wanted {
     Migrate(StoreName),
     Rename(String),
     Permissions { revoke: bool },
+    SetWorkingDirectory(String),
 }
 
 /// What becomes of the session's answer.
@@ -131,6 +134,11 @@ pub(crate) async fn begin(
         Wanted::Permissions { revoke } => {
             let asked = host.ask_permissions(&place.0, revoke).await.map_err(|error| refusal(&error))?;
             Ok(Begun::Tree(TreeBegun { id, what: What::Permissions(asked), shape }))
+        }
+        Wanted::SetWorkingDirectory(directory) => {
+            let asked = host.ask_to_set_working_directory(&place.0, directory).await;
+            let (pending, directory) = asked.map_err(|error| refusal(&error))?;
+            Ok(Begun::Tree(TreeBegun { id, what: What::SetWorkingDirectory(pending, directory), shape }))
         }
         Wanted::Workspace(request) => workspace::begin(host, id, request, place).await.map(Begun::Workspace),
         Wanted::Handover(request) => handover::begin(host, id, request, place).await.map(Begun::Handover),
@@ -209,6 +217,9 @@ fn read(method: Method, params: Option<&RawValue>) -> Result<Wanted, ErrorObject
         Method::Permissions => {
             return Ok(Wanted::Permissions { revoke: read_params::<PermissionsParams>(params)?.revoke });
         }
+        Method::SetWorkingDirectory => {
+            return Ok(Wanted::SetWorkingDirectory(read_params::<SetWorkingDirectoryParams>(params)?.directory));
+        }
         Method::Migrate => return Ok(Wanted::Migrate(read_params::<MigrateParams>(params)?.store.into())),
         Method::Workspace(method) => return workspace::read(method, params).map(Wanted::Workspace),
         Method::Handover(method) => return handover::read(method, params).map(Wanted::Handover),
@@ -256,6 +267,9 @@ impl TreeBegun {
                 encode(&id, &MigrateResult { store: store.to_string(), files, bytes })
             }),
             What::Rename(renaming) => renaming.answer().await.map(|()| encode(&id, &RenameResult {})),
+            What::SetWorkingDirectory(pending, directory) => {
+                pending.answer().await.map(|()| encode(&id, &SetWorkingDirectoryResult { directory }))
+            }
             What::Permissions(asked) => asked.answer(host).await.map(|permissions| encode(&id, &permissions)),
         };
         answer.unwrap_or_else(|error| jsonrpc::error(Some(&id), &refusal(&error)))
@@ -324,7 +338,9 @@ pub(super) fn refusal(error: &AskError) -> ErrorObject {
         AskError::NoSession(_) => ErrorObject::new(error_code::SESSION_NOT_FOUND, error.to_string()),
         AskError::Tree(error) => tree_error(error),
         AskError::Migrate(error) => migrate_error(error),
-        AskError::Create(CreateError::Store(_)) => ErrorObject::invalid_params(error.to_string()),
+        AskError::Create(CreateError::Store(_)) | AskError::WorkingDirectory(_) | AskError::DirectoryOfClient => {
+            ErrorObject::invalid_params(error.to_string())
+        }
         AskError::Create(_) | AskError::Stopped(_) => ErrorObject::internal(error.to_string()),
     }
 }
@@ -358,7 +374,7 @@ pub(super) fn refusal_code(refusal: &Refusal) -> i64 {
             Rejection::DuplicateChat(_) | Rejection::DuplicateTurn(_) | Rejection::DuplicatePart => {
                 error_code::ALREADY_EXISTS
             }
-            Rejection::TurnInProgress(_) => error_code::TURN_IN_PROGRESS,
+            Rejection::TurnInProgress(_) | Rejection::BeingCreated => error_code::TURN_IN_PROGRESS,
             Rejection::NotYours => error_code::PERMISSION_DENIED,
             // The request is well formed; the session, as it is, cannot do it.
             Rejection::CreationFailed(_)

@@ -240,6 +240,7 @@ pub(crate) fn confirms(change: &Change) -> bool {
             | SessionEvent::DetailsChanged(_)
             // A pull request that a turn made is not found again.
             | SessionEvent::CheckoutChanged(_)
+            | SessionEvent::WorkingDirectoryChanged { .. }
             // The old folder goes right behind it.
             | SessionEvent::Moved(_) => true,
             SessionEvent::Listed

@@ -481,16 +481,10 @@ impl Sequencer {
             Change::Chat(session, chat, ChatEvent::TurnsInherited { .. }) => {
                 wanted(&Resource::Chat(session.clone(), chat.clone())).is_some()
             }
-            // Version 1 cannot say that the leaf has moved.
-            Change::Chat(session, chat, ChatEvent::TurnsLeft) => {
-                let told = wanted(&Resource::Chat(session.clone(), chat.clone()));
+            change => {
+                let told = publish::unspeakable_in_v1(change).and_then(|chat| wanted(&chat));
                 matches!(told, Some(Dialect::V1 { .. }))
             }
-            Change::Session(session, SessionEvent::ModelReset) => {
-                let told = wanted(&Resource::Chat(session.clone(), Session::MAIN_CHAT.into()));
-                matches!(told, Some(Dialect::V1 { .. }))
-            }
-            _ => false,
         };
         if self.replay.after(seen)?.any(begun) { None } else { Some(missed) }
     }

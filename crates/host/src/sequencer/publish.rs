@@ -75,19 +75,12 @@ impl Sequencer {
         if self.undelivered.first().is_some_and(|first| first.resource() != resource) {
             self.deliver();
         }
-        let sent_back = match &sequenced.event.change {
-            Change::Chat(_, _, ChatEvent::TurnsLeft) => Some(resource.clone()),
-            // Version 1 shows a session together with its main chat.
-            Change::Session(id, SessionEvent::ModelReset) => {
-                Some(Resource::Chat(id.clone(), Session::MAIN_CHAT.into()))
-            }
-            _ => None,
-        };
+        let unspeakable = unspeakable_in_v1(&sequenced.event.change);
         self.undelivered.push(sequenced);
 
-        if let Some(resource) = sent_back {
+        if let Some(chat) = unspeakable {
             self.deliver();
-            self.send_back(&resource);
+            self.send_back(&chat);
         }
         if let Some(gone) = gone {
             self.deliver();
@@ -101,8 +94,8 @@ impl Sequencer {
         }
     }
 
-    /// Has those begin again whose dialect cannot say that the leaf has moved, or that there is no model any more. They hear of no number beyond it, or they
-    /// would not be given what they missed.
+    /// Has those begin again whose dialect cannot say what happened. They hear of no number beyond it, or they would not be
+    /// given what they missed.
     fn send_back(&mut self, resource: &Resource) {
         let Resource::Chat(session, _) = resource else { return };
         let subscribers = self.subscribers.get(resource).into_iter().flatten();
@@ -220,6 +213,19 @@ impl Sequencer {
     }
 }
 
+/// The chat whose subscribers of version 1 need a snapshot: that version has no action for a leaf that moves, for another
+/// working directory, nor for a session without a model.
+pub(super) fn unspeakable_in_v1(change: &Change) -> Option<Resource> {
+    match change {
+        Change::Chat(session, chat, ChatEvent::TurnsLeft) => Some(Resource::Chat(session.clone(), chat.clone())),
+        // Version 1 shows a session together with its main chat.
+        Change::Session(session, SessionEvent::WorkingDirectoryChanged { .. } | SessionEvent::ModelReset) => {
+            Some(Resource::Chat(session.clone(), Session::MAIN_CHAT.into()))
+        }
+        _ => None,
+    }
+}
+
 /// Whether an event is told beside the subscribers of its channel: lists follow it.
 fn is_news(change: &SessionEvent) -> bool {
     match change {
@@ -231,7 +237,8 @@ fn is_news(change: &SessionEvent) -> bool {
         | SessionEvent::ChatRowChanged(_)
         | SessionEvent::ChatAdded(_)
         | SessionEvent::ChatRemoved(_)
-        | SessionEvent::CheckoutChanged(_) => true,
+        | SessionEvent::CheckoutChanged(_)
+        | SessionEvent::WorkingDirectoryChanged { .. } => true,
         SessionEvent::Created(_)
         | SessionEvent::Ready
         | SessionEvent::CreationFailed(_)

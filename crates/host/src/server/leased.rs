@@ -64,9 +64,10 @@ fn is_open(method: Method) -> bool {
         | Method::Merge
         | Method::Compact
         | Method::Abort => true,
-        // Its name, what it has beside its conversation, where it lies, and what is about other sessions.
+        // Its name, its folder, what it has beside its conversation, where it lies, and what is about other sessions.
         Method::Rename
         | Method::Permissions
+        | Method::SetWorkingDirectory
         | Method::Migrate
         | Method::Workspace(_)
         | Method::Handover(_)

@@ -554,7 +554,27 @@ impl SessionTask {
         {
             return Ok(Err(Refusal::Unavailable(error.to_string())));
         }
-        Ok(self.attempt(command, &Who::Host, None).await?.map(|_| ()))
+        let changes_folder = matches!(command, Command::SetWorkingDirectory(_));
+        let attempted = self.attempt(command, &Who::Host, None).await?;
+        if changes_folder && matches!(attempted, Ok(Attempted::Happened)) {
+            self.folder_changed();
+        }
+        Ok(attempted.map(|_| ()))
+    }
+
+    /// Lets the agents go that work in the former folder, and looks what is checked out in the new one.
+    fn folder_changed(&mut self) {
+        let chats: Vec<ChatId> = self.desks.keys().cloned().collect();
+        for chat in chats {
+            if let Some(desk) = self.desks.get_mut(&chat)
+                && let Backend::Opening(abort) = &desk.backend
+            {
+                abort.abort();
+                desk.backend = Backend::Closed;
+            }
+            self.start_over(&chat);
+        }
+        self.look_at_checkout();
     }
 
     /// Cancels what runs in a chat, forgets what waits there, and lets its agent go.

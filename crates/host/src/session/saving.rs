@@ -45,6 +45,7 @@ impl Need {
                 | SessionEvent::ChatAdded(_)
                 | SessionEvent::ChatRemoved(_)
                 | SessionEvent::ConfigChanged { .. }
+                | SessionEvent::WorkingDirectoryChanged { .. }
                 | SessionEvent::Moved(_) => Some(Self::FILE),
                 SessionEvent::Created(_)
                 | SessionEvent::Ready

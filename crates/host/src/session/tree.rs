@@ -411,8 +411,9 @@ impl SessionTask {
         Ok(())
     }
 
-    /// The agent remembers another conversation than the one that goes on: its next turn begins with a new one.
-    fn start_over(&mut self, chat: &ChatId) {
+    /// The agent remembers another conversation than the one that goes on, or works elsewhere: its next turn begins with a
+    /// new one.
+    pub(super) fn start_over(&mut self, chat: &ChatId) {
         if let Some(desk) = self.desks.get_mut(chat)
             && let Backend::Ready(agent) = std::mem::take(&mut desk.backend)
         {

@@ -21,6 +21,8 @@ struct OddAgent {
     cancelled: Arc<Mutex<Vec<String>>>,
     /// Sinks of turns that are over.
     kept: Arc<Mutex<Vec<TurnSink>>>,
+    /// The folders that it was opened in, one time after the other.
+    opened_in: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 #[async_trait]
@@ -44,6 +46,7 @@ impl Agent for OddAgent {
         if session.session.as_str() == "breaks" {
             panic!("an agent broke down while it started");
         }
+        self.opened_in.lock().unwrap().push(session.working_directories);
         Ok(Arc::new(self.clone()))
     }
 }
@@ -208,4 +211,58 @@ async fn a_stopping_host_gives_running_turns_a_while_and_takes_no_new_ones() {
     assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(6), "{took:?}");
     let ended = client.until_end().await;
     assert_eq!(ended, grove_testkit::Ended::Closed { code: 1001, reason: "the host stops".into() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_starts_again_in_the_folder_that_a_session_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = |name: &str| {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+        format!("file://{}/{name}", folder.path().display())
+    };
+    let (first, second) = (uri("first"), uri("second"));
+    let agent = OddAgent::default();
+    let host = host_with(&agent, Limits::default()).await;
+    let mut client = host.ahp("a").await;
+    let (session, rows) = ("odd:/s", "root/sessionSummaryChanged");
+    client.subscribe(ahp::ROOT).await.unwrap();
+    let chat = client.ready_session(session).await;
+    client.start_turn(&chat, "t1", "one").await;
+    client.turn_end(&chat, "t1").await;
+    for directory in [&first, &first, &second] {
+        let set = json!({"channel": session, "directory": directory});
+        let told = client.ask("x-grove/setWorkingDirectory", set).await.unwrap();
+        assert_eq!(told, json!({"directory": directory}));
+        client.until(|client| client.session(session).working_directories == Some(vec![directory.clone()])).await;
+        client.must_agree(session).await;
+    }
+    let told = client.told(rows).iter().filter(|told| told["changes"].get("workingDirectories").is_some()).count();
+    assert_eq!(told, 2, "lists hear of each change, and of nothing else");
+    client.start_turn(&chat, "t2", "two").await;
+    client.turn_end(&chat, "t2").await;
+    assert_eq!(*agent.opened_in.lock().unwrap(), [vec![], vec![second.clone()]]);
+
+    client.start_turn(&chat, "t3", "keep").await;
+    client.until(|client| client.chat(&chat).active_turn.is_some()).await;
+    let set = json!({"channel": session, "directory": first});
+    let refused = client.ask("x-grove/setWorkingDirectory", set).await.unwrap_err();
+    assert_eq!(refused.code, ahp::error_code::TURN_IN_PROGRESS, "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_version_1_gets_a_snapshot_with_the_folder_that_a_session_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = host_with(&OddAgent::default(), Limits::default()).await;
+    let (mut client, mut other) = (host.client("a").await, host.client("b").await);
+    client.ready_session("odd:/s").await;
+    other.subscribe("odd:/s").await.unwrap();
+    let set = json!({"session": "odd:/s", "directory": folder.path()});
+    client.call::<serde_json::Value>("x-grove/setWorkingDirectory", set).await.expect("an answer before the close");
+    for mut client in [client, other] {
+        let ended = client.until_end().await;
+        assert!(matches!(ended, grove_testkit::Ended::Closed { code: 4009, .. }), "{ended:?}");
+        host.bring_back(&mut client).await;
+        let directory = client.session("odd:/s").summary.working_directory.clone().unwrap();
+        assert!(directory.ends_with(folder.path().to_str().unwrap()), "{directory}");
+    }
 }

@@ -221,6 +221,15 @@ fn session(
                 ..PartialChatSummary::default()
             },
         }),
+        core::SessionEvent::WorkingDirectoryChanged { previous: None, directory } => {
+            SessionAction::WorkingDirectorySet(SessionWorkingDirectorySet { directory: project::directory(directory) })
+        }
+        core::SessionEvent::WorkingDirectoryChanged { previous: Some(previous), directory } => {
+            SessionAction::WorkingDirectoryReplaced(SessionWorkingDirectoryReplaced {
+                directory: project::directory(previous),
+                replacement: project::directory(directory),
+            })
+        }
         core::SessionEvent::ChatAdded(row) => {
             SessionAction::ChatAdded(SessionChatAdded { summary: project::chat_summary(row, names, spelling) })
         }
@@ -535,6 +544,10 @@ pub fn notification(
         | core::SessionEvent::ActiveClientRemoved(_)
         | core::SessionEvent::ConfigChanged { .. }
         | core::SessionEvent::DetailsChanged(_) => return None,
+        core::SessionEvent::WorkingDirectoryChanged { .. } => PartialSessionSummary {
+            working_directories: project::directories(&session.working_directories),
+            ..PartialSessionSummary::default()
+        },
         // It is told with the row, once there is one.
         core::SessionEvent::CheckoutChanged(_) if session.lifecycle == core::Lifecycle::Creating => return None,
         core::SessionEvent::CheckoutChanged(_) | core::SessionEvent::Moved(_) => {

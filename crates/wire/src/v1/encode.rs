@@ -48,6 +48,8 @@ pub fn notification(event: &SessionEvent, session: &core::Session) -> Option<Not
         | SessionEvent::ConfigChanged { .. }
         | SessionEvent::DetailsChanged(_)
         | SessionEvent::CheckoutChanged(_)
+        // Version 1 cannot say this: its subscribers begin again with a snapshot.
+        | SessionEvent::WorkingDirectoryChanged { .. }
         | SessionEvent::Moved(_) => None,
     }
 }
@@ -87,6 +89,8 @@ fn session_change(event: &SessionEvent) -> Option<(SessionChange, Dated)> {
         | SessionEvent::ConfigChanged { .. }
         | SessionEvent::DetailsChanged(_)
         | SessionEvent::CheckoutChanged(_)
+        // Version 1 cannot say this: its subscribers begin again with a snapshot.
+        | SessionEvent::WorkingDirectoryChanged { .. }
         | SessionEvent::Moved(_) => None,
     }
 }

@@ -122,8 +122,10 @@ fn hold_to_law(mut session: Session, steps: &[u64]) -> Result<BTreeSet<&'static 
         for event in &batch.events {
             let mut after = before.clone();
             after.apply(event);
-            // A client of version 1 begins anew where the leaf moves.
-            if let Change::Chat(_, _, ChatEvent::TurnsLeft | ChatEvent::TurnsTaken { .. }) = &event.change {
+            // A client of version 1 begins again with a snapshot where the leaf moves, or the folder changes.
+            if let Change::Chat(_, _, ChatEvent::TurnsLeft | ChatEvent::TurnsTaken { .. })
+            | Change::Session(_, SessionEvent::WorkingDirectoryChanged { .. }) = &event.change
+            {
                 before = after;
                 continue;
             }

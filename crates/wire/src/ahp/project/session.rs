@@ -251,6 +251,6 @@ pub fn input_needed(
     }
 }
 
-pub(super) fn directories(directories: &[String]) -> Option<Vec<Uri>> {
+pub(in crate::ahp) fn directories(directories: &[String]) -> Option<Vec<Uri>> {
     Some(directories.iter().map(|path| directory(path)).collect::<Vec<_>>()).filter(|all| !all.is_empty())
 }

@@ -174,6 +174,7 @@ impl Projector {
             | SessionEvent::ActiveClientRemoved(_)
             | SessionEvent::ConfigChanged { .. }
             | SessionEvent::CheckoutChanged(_)
+            | SessionEvent::WorkingDirectoryChanged { .. }
             | SessionEvent::Moved(_) => {}
         }
     }

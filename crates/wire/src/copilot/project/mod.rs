@@ -61,6 +61,7 @@ pub fn lifecycle(event: &core::SessionEvent, session: &core::Session) -> Option<
         | core::SessionEvent::ConfigChanged { .. }
         | core::SessionEvent::DetailsChanged(_)
         | core::SessionEvent::CheckoutChanged(_)
+        | core::SessionEvent::WorkingDirectoryChanged { .. }
         | core::SessionEvent::Moved(_) => None,
     }
 }
