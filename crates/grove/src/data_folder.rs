@@ -43,7 +43,6 @@ impl DataFolder {
     /// Takes the folder for this process, making it where it is missing.
     pub(crate) fn take(path: &Path) -> Result<Self> {
         make(path)?;
-        secret_files::check_folder(path)?;
         for inner in INNER_FOLDERS.iter().map(|name| path.join(name)).filter(|inner| inner.exists()) {
             secret_files::check_folder(&inner)?;
         }
@@ -133,13 +132,14 @@ impl DataFolder {
     }
 }
 
-/// Makes a data folder, where it is missing.
+/// Makes a data folder, where it is missing. One that another user has prepared is refused before anything is written there.
 pub(crate) fn make(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .with_context(|| format!("the data folder {} cannot be made", path.display()))
+        .with_context(|| format!("the data folder {} cannot be made", path.display()))?;
+    Ok(secret_files::check_folder(path)?)
 }
 
 /// The file whose lock says who may start a host in the background. It is not the host's own lock: that one must be
