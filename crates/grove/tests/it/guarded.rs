@@ -1,13 +1,32 @@
 //! The data folder: one host at a time, ours alone, and noticed when something of it is missing.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use grove_testkit::Ended;
 use serde_json::{Value, json};
 
+use crate::hosts::certificate;
 use crate::support::*;
+
+/// A user that is not the one who runs the tests.
+const OTHER_USER: u32 = 54_321;
+
+/// Gives a file to another user. Only root can: other users check nothing here, and say so.
+fn give_away(path: &Path) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        chown(path, Some(OTHER_USER), None).unwrap();
+    } else {
+        eprintln!("not checked: only root can give {} to another user", path.display());
+    }
+    is_root
+}
+
+fn take_back(path: &Path) {
+    chown(path, Some(rustix::process::geteuid().as_raw()), None).unwrap();
+}
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -55,6 +74,63 @@ fn a_data_folder_that_others_may_write_to_is_refused() {
     assert!(place.run(&["serve"]).stderr.contains("session-state"));
     set_mode(&place.data().join("session-state"), 0o700);
     assert_eq!(place.serve(&[]).place.run(&["status"]).code, Some(0));
+}
+
+#[test]
+fn what_belongs_to_another_user_in_the_data_folder_is_refused() {
+    let place = Place::new();
+    fs::create_dir(place.data()).unwrap();
+    set_mode(&place.data(), 0o700);
+    if !give_away(&place.data()) {
+        return;
+    }
+    // Commands that look for a host there would trust the address and the token that they find.
+    for args in [&["serve"][..], &["status"], &["ls"], &["run", "hello"]] {
+        let ran = place.run(args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains("belongs to another user (uid 54321)"), "{args:?}: {ran:?}");
+    }
+    assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0, "nothing is written there");
+    take_back(&place.data());
+    place.serve(&[]).stop();
+    for name in ["journal", "token"] {
+        let path = place.data().join(name);
+        give_away(&path);
+        let ran = place.run(&["serve"]);
+        assert_eq!(ran.code, Some(1), "{name}: {ran:?}");
+        assert!(ran.stderr.contains(name) && ran.stderr.contains("belongs to another user"), "{name}: {ran:?}");
+        take_back(&path);
+    }
+    assert_eq!(place.serve(&[]).place.run(&["status"]).code, Some(0));
+}
+
+#[test]
+fn a_tls_key_that_others_may_write_to_or_that_belongs_to_another_is_refused() {
+    let place = Place::new();
+    let (cert, key, _) = certificate(&place, "localhost");
+    let args = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    let refused = |words: &str| {
+        let ran = place.run(&[&["serve"][..], &args].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(key.to_str().unwrap()) && ran.stderr.contains(words), "{ran:?}");
+        assert!(!place.data().join("host.json").exists(), "no host is announced");
+    };
+    for mode in [0o602, 0o666] {
+        set_mode(&key, mode);
+        refused("other users may write to");
+    }
+    set_mode(&key, 0o600);
+    if give_away(&key) {
+        refused("belongs to another user");
+        take_back(&key);
+    }
+    // One that others may read is used, and a person is told.
+    set_mode(&key, 0o644);
+    let log = place.serve(&args).stop_and_read_log();
+    assert!(log.contains("every user of this machine may read the TLS key"), "{log}");
+    set_mode(&key, 0o600);
+    let log = place.serve(&args).stop_and_read_log();
+    assert!(!log.contains("may read the TLS key"), "{log}");
 }
 
 #[test]

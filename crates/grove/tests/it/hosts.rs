@@ -14,7 +14,7 @@ use crate::support::*;
 use crate::terminal::Terminal;
 
 /// A certificate with its key in files of a place, and its fingerprint.
-fn certificate(place: &Place, name: &str) -> (PathBuf, PathBuf, String) {
+pub(crate) fn certificate(place: &Place, name: &str) -> (PathBuf, PathBuf, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let cert_file = place.write(&format!("{name}.pem"), cert.pem());
     let key_file = place.write(&format!("{name}.key"), signing_key.serialize_pem());

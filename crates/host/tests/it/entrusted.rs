@@ -903,3 +903,39 @@ async fn the_first_turn_of_a_session_costs_few_calls_of_its_provider() {
     assert!(asked.len() - first <= 10, "the second: {:#?}", &asked[first..]);
     assert!(created < first);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_storage_client_hands_back_allows_nothing_and_opens_no_folder_but_its_own() {
+    let (mut host, lender, mut client, chat) = begun().await;
+    client.run_script(&chat, "t1", json!([{"say": "one"}])).await;
+    quiet(&lender).await;
+    host.kill_and_restart(Config::default()).await;
+    let files = lender.open("s");
+    let mut file: Value = serde_json::from_slice(&files.read_file("state/session.json").await.unwrap()).unwrap();
+    let always = json!({"id": "a", "label": "Always", "allows": true, "lasting": true});
+    file["details"]["permissions"] = json!({"allowAll": true});
+    file["details"]["remembered"] = json!([{"kind": "shell", "about": "sh", "option": always}]);
+    file["workingDirectories"] = json!(["file:///", "file:///virtual/project/below", "file:///virtual/projects"]);
+    files.write_file("state/session.json", &serde_json::to_vec(&file).unwrap()).await.unwrap();
+
+    host.host.entrust(&lent(), lender::config(), lender.clone()).await.unwrap();
+    host.host.resume_entrusted(&lent(), &"s".into()).await.unwrap();
+    let mut client = host.ahp("late").await;
+    let chat = client.follow(URI).await;
+    assert_eq!(client.session(URI).working_directories, Some(vec!["file:///virtual/project/below".to_owned()]));
+    client.ask("resourceList", json!({"channel": "ahp-root://", "uri": "file:///"})).await.unwrap_err();
+    let allowed = client.ask("x-grove/permissions", json!({"channel": URI})).await.unwrap();
+    assert_eq!((&allowed["allowAll"], &allowed["remembered"]), (&json!(false), &json!([])), "{allowed}");
+    // A person is asked: with what the file says, the tool would run at once.
+    client.script(&chat, "t2", json!([{"tool": {"name": "sh", "permission": "shell"}}, {"say": "done"}])).await;
+    client.call_that(&chat, |call| matches!(call, ToolCallState::PendingConfirmation(_))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_folder_of_a_session_that_a_client_stores_is_set_by_that_client_alone() {
+    let (_host, _lender, mut client, _chat) = begun().await;
+    let set = json!({"channel": URI, "directory": "/"});
+    let refused = client.ask("x-grove/setWorkingDirectory", set).await.unwrap_err();
+    assert_eq!(refused.code, -32602, "{refused}");
+    assert!(refused.message.contains("it names the working directory when it resumes"), "{refused}");
+}

@@ -277,3 +277,45 @@ async fn a_log_with_a_cycle_of_parents_is_taken_in_with_each_turn_once() {
         assert_eq!(client.chat(&chat).turns.len(), expected + 1);
     }
 }
+
+/// Moves a session from one host to another as `grove move` does, with what happens to each file on the way.
+async fn carry(
+    from: &mut Client,
+    to: &mut Client,
+    on_the_way: impl Fn(&str, Vec<u8>) -> Vec<u8>,
+) -> Result<Value, ErrorObject> {
+    let has = from.ask("x-grove/handover/files", json!({"channel": URI})).await?;
+    let whereabouts = json!({"host": "near", "session": URI, "stamp": has["stamp"]});
+    let about = json!({"id": "from-outside", "from": whereabouts, "seal": has["seal"]});
+    let import = begin(to, about).await?;
+    for file in has["files"].as_array().unwrap() {
+        let path = file["path"].as_str().unwrap();
+        let piece = from.ask("x-grove/handover/read", json!({"channel": URI, "path": path, "offset": 0})).await?;
+        let bytes = STANDARD.decode(piece["data"].as_str().unwrap()).unwrap();
+        put(to, import, path, 0, &on_the_way(path, bytes)).await?;
+    }
+    commit(to, import).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_file_that_was_changed_on_its_way_to_another_host_is_refused() {
+    let (near, far) = (TestHost::start(Config::default()).await, TestHost::start(Config::default()).await);
+    let (mut from, mut to) = (near.ahp("mover").await, far.ahp("mover").await);
+    let chat = from.ready_session(URI).await;
+    from.run_script(&chat, "t1", json!([{"say": "one"}])).await;
+    let changed = |path: &str, bytes: Vec<u8>| match path {
+        "session.json" => {
+            let mut file: Value = serde_json::from_slice(&bytes).unwrap();
+            file["title"] = json!("Another one");
+            serde_json::to_vec_pretty(&file).unwrap()
+        }
+        _ => bytes,
+    };
+    let refused = carry(&mut from, &mut to, changed).await.unwrap_err();
+    assert_eq!(refused.code, code::INVALID_PARAMS, "{refused}");
+    assert!(refused.message.contains("what arrived is not what was sent"), "{refused}");
+    assert_eq!(listed(&mut to).await, Vec::<Value>::new());
+    assert_eq!(folders(&far).await, [""; 0], "nothing is left of it");
+    carry(&mut from, &mut to, |_, bytes| bytes).await.unwrap();
+    assert_eq!(listed(&mut to).await.len(), 1);
+}
