@@ -1,12 +1,13 @@
 //! Turns that are cancelled.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use grove_agents::*;
 use grove_testkit::acp::Character;
 use serde_json::json;
+use tokio::time::timeout;
 
-use crate::place::{Place, after, is_alive};
+use crate::place::{DEADLINE, Place, after, is_alive, until};
 
 #[tokio::test]
 async fn a_cancelled_turn_leaves_the_agent_for_the_next() {
@@ -61,12 +62,9 @@ async fn a_turn_is_cancelled_while_nobody_takes_its_reports() {
     let mut session = place.open().await;
     session.turn("t0", json!([])).await.unwrap();
     let running = session.start("t1", &json!([{"stream": {"count": 100_000, "per_second": 100_000.0}}, "hang"]));
-    // The reports' channel is full by now.
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let begin = Instant::now();
-    session.agent.cancel(&"t1".into()).await;
+    session.until_full().await;
+    timeout(DEADLINE, session.agent.cancel(&"t1".into())).await.expect("it waits for nobody who takes reports");
     running.abort();
-    assert!(begin.elapsed() < Duration::from_secs(5));
     session.stored.text.clear();
     session.turn("t2", json!([{"say": "two"}])).await.unwrap();
     assert!(session.stored.text.ends_with("two"), "{}", session.stored.text);
@@ -75,10 +73,11 @@ async fn a_turn_is_cancelled_while_nobody_takes_its_reports() {
 
 #[tokio::test]
 async fn a_turn_that_is_cancelled_while_its_agent_starts_is_never_sent() {
-    let place = Place::new(Character { slow_start: 300, ..Character::default() });
-    let mut session = place.open().await;
+    let place = Place::new(Character { slow_start: 1_000, ..Character::default() });
+    let fleet = place.fleet();
+    let mut session = place.open_in(&fleet, "s", None).await;
     let running = session.start("t1", &json!([{"say": "never"}]));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    until("it starts", || fleet.running() == 1).await;
     session.agent.cancel(&"t1".into()).await;
     session.end(running).await.unwrap_err();
     session.turn("t2", json!(["echo_history", {"say": "two"}])).await.unwrap();

@@ -8,7 +8,7 @@ use grove_core::*;
 use grove_testkit::acp::{Can, Character, CrashOn, prompt};
 use serde_json::json;
 
-use crate::place::{Place, SHORT, Session, after, is_alive, until};
+use crate::place::{Place, SHORT, Session, after, is_alive, until, until_idle};
 
 #[tokio::test]
 async fn an_agent_starts_with_its_first_turn_and_stays_for_the_next() {
@@ -217,7 +217,7 @@ async fn no_more_agents_run_than_may_and_the_longest_idle_goes() {
     sessions[2].until("it runs", |stored| stored.text == "c+").await;
     let waiting = sessions[0].start("t2", &json!([{"say": "again"}]));
     sessions[0].until("it says that it waits", |stored| stored.notices.len() == 1).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    until_idle(Duration::from_secs(1)).await;
     assert_eq!((fleet.running(), sessions[0].stored.text.as_str()), (2, "a"));
     sessions[2].agent.cancel(&"t2".into()).await;
     busy.abort();

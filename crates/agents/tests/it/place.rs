@@ -235,6 +235,11 @@ impl Session {
         ended
     }
 
+    /// Waits until no further report fits into the channel, of which nobody takes any.
+    pub(crate) async fn until_full(&self) {
+        until("the channel is full", || self.reports.len() == self.reports.max_capacity()).await;
+    }
+
     /// Takes reports until it is so.
     pub(crate) async fn until(&mut self, what: &str, is_so: impl Fn(&Stored) -> bool) {
         let reached = async {
@@ -295,6 +300,20 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
         assert!(begin.elapsed() < DEADLINE, "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Returns when no task of this process can go on by itself: timers that are due within the time have fired, without waiting
+/// for them. What has not happened by then waits for something outside.
+pub(crate) async fn until_idle(within: Duration) {
+    tokio::time::pause();
+    tokio::time::sleep(within).await;
+    tokio::time::resume();
+}
+
+/// The process that started another one.
+pub(crate) fn parent_of(id: &str) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    stat[stat.rfind(')').unwrap()..].split(' ').nth(2).unwrap().to_owned()
 }
 
 /// Whether a process is there that has not ended.

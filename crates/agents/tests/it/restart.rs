@@ -1,14 +1,12 @@
 //! Hosts that end in the middle of a turn, and the next ones.
 
-use std::time::Duration;
-
 use grove_agents::*;
 use grove_core::*;
 use grove_testkit::acp::Character;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::place::{Place, SHORT, Session, Stored, approved};
+use crate::place::{DEADLINE, Place, Session, Stored, after, approved, is_alive, parent_of, until, until_idle};
 
 /// Another host, with what the first one had stored.
 async fn next_host(place: &Place, stored: &Stored) -> Session {
@@ -40,8 +38,6 @@ async fn a_turn_goes_on_with_the_next_host_and_nothing_is_lost_or_said_twice() {
         let seen = format!("{cut} ");
         first.until("it runs", |stored| stored.text.ends_with(&seen)).await;
         let stored = first.kill(&running);
-        // The agent works on alone.
-        tokio::time::sleep(Duration::from_millis(50)).await;
         let mut second = next_host(&place, &stored).await;
         second.stored.text = stored.text;
         let running = second.resume("t1", resumption(stored.mark));
@@ -122,9 +118,7 @@ async fn a_permission_is_answered_through_the_next_host() {
         }
         let running = second.resume("t1", Resumption { waiting: vec![waiting], mark: stored.mark });
         if let Some(answer) = answer {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            assert!(!running.is_finished(), "it waits");
-            answer.send(approved()).unwrap();
+            answer.send(approved()).expect("it waits for the answer");
         }
         second.end(running).await.unwrap();
         assert!(second.stored.asked.is_empty(), "nobody is asked twice");
@@ -160,12 +154,15 @@ async fn an_end_that_was_not_stored_is_heard_again() {
 async fn a_turn_whose_agent_is_gone_is_interrupted_with_its_last_words() {
     let place = Place::new(Character::default());
     let mut first = place.open().await;
-    let steps =
-        json!([{"say": "one"}, {"sleep": 300}, {"say": "two"}, {"stderr": "no luck"}, {"crash": {"signal": 9}}]);
+    let go = place.root().join("go");
+    let steps = json!([{"spawn": {}}, {"say": "one"}, {"await_file": go}, {"say": "two"}, {"stderr": "no luck"},
+        {"crash": {"signal": 9}}]);
     let running = first.start("t1", &steps);
-    first.until("it runs", |stored| stored.text == "one").await;
+    first.until("it runs", |stored| stored.text.ends_with("one")).await;
+    let agent = parent_of(after(&first.stored.text, "spawned: "));
     let stored = first.kill(&running);
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    std::fs::write(go, "").unwrap();
+    until("the agent ends", || !is_alive(&agent)).await;
     let mut second = next_host(&place, &stored).await;
     let running = second.resume("t1", resumption(stored.mark.clone()));
     let error = second.end(running).await.unwrap_err();
@@ -176,10 +173,7 @@ async fn a_turn_whose_agent_is_gone_is_interrupted_with_its_last_words() {
     // Now even the shim is gone.
     let mut third = next_host(&place, &stored).await;
     drop(second);
-    crate::place::until("the shim ends", || {
-        !place.fleet().folder_of(&"s".into(), &"main".into()).join("socket").exists()
-    })
-    .await;
+    until("the shim ends", || !place.fleet().folder_of(&"s".into(), &"main".into()).join("socket").exists()).await;
     let running = third.resume("t1", resumption(stored.mark));
     let error = third.end(running).await.unwrap_err();
     assert!(matches!(error, AgentError::Interrupted(_)), "{error:?}");
@@ -266,17 +260,19 @@ async fn what_was_written_is_not_written_again_by_the_next_host() {
     let place = Place::new(Character::default());
     let mut first = place.open().await;
     let file = place.work.join("a.txt");
-    let running = first
-        .start("t1", &json!([{"write": {"path": file, "content": "agent"}}, {"sleep": 100}, {"say": "x"}, "hang"]));
+    let go = place.root().join("go");
+    let steps = json!([{"write": {"path": file, "content": "agent"}}, {"say": "x"}, {"await_file": go}, {"say": "y"}]);
+    let running = first.start("t1", &steps);
     first.until("it runs", |stored| stored.text.ends_with('x')).await;
     let stored = first.kill(&running);
     std::fs::write(&file, "person").unwrap();
     let mut second = next_host(&place, &stored).await;
     let running = second.resume("t1", resumption(stored.mark));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    std::fs::write(go, "").unwrap();
+    // Whatever is done again is done before the end, which comes behind it.
+    second.end(running).await.unwrap();
+    assert_eq!(second.stored.text, "y");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "person");
-    second.agent.cancel(&"t1".into()).await;
-    running.abort();
     second.turn("t2", json!([{"say": "next"}])).await.unwrap();
     second.agent.close(Closing::Removed).await;
 }
@@ -321,7 +317,7 @@ async fn a_turn_that_begins_while_the_host_stops_is_left_to_the_next_host() {
     first.turn("t1", json!([{"say": "one"}])).await.unwrap();
     first.agent.close(Closing::LetGo).await;
     let running = first.start("t2", &json!([{"say": "two"}]));
-    tokio::time::sleep(SHORT).await;
+    until_idle(DEADLINE).await;
     assert!(!running.is_finished(), "nobody is told that it failed");
     let stored = first.kill(&running);
     let mut second = next_host(&place, &stored).await;

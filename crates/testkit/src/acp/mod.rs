@@ -61,6 +61,7 @@
 //! | `{"terminal": {"create": {"command": "ls", "args": []}, "kill_after_ms": 100, "leave": false, "call": "c1"}}` | a terminal: created, waited for, read, released; a cancelled turn kills its command. With a `call`, a tool call shows it, and is completed without a word of it |
 //! | `{"elicit": {"mode": "form", "message": "m", "requestedSchema": {"type": "object", "properties": {}}}}` | `elicitation/create` |
 //! | `{"sleep": 100}` | nothing, for so many milliseconds |
+//! | `{"await_file": "/x"}` | nothing, until there is such a file |
 //! | `"hang"` | nothing, until the turn is cancelled |
 //! | `{"crash": {"code": 3}}` | the process ends |
 //! | `{"crash": {"signal": 9}}` | the same by a signal |

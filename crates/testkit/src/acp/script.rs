@@ -1,5 +1,7 @@
 //! What a prompt makes an agent do.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -45,6 +47,7 @@ pub(super) enum Step {
     Terminal(Terminal),
     Elicit(Value),
     Sleep(u64),
+    AwaitFile(PathBuf),
     Hang,
     Crash(Crash),
     Stderr(String),

@@ -201,6 +201,11 @@ impl Turn {
                 self.report("elicitation", checked);
             }
             Step::Sleep(milliseconds) => self.wait.sleep(Duration::from_millis(milliseconds))?,
+            Step::AwaitFile(path) => {
+                while !path.exists() {
+                    self.wait.sleep(Duration::from_millis(5))?;
+                }
+            }
             Step::Hang => return Err(self.wait.forever().into()),
             Step::Crash(how) => self.agent.crash(how),
             Step::Stderr(text) => {

@@ -1,7 +1,5 @@
 //! How long agents live, and what a person sees when one of them does not do what it should.
 
-use std::time::Instant;
-
 use grove_testkit::acp::Character;
 use grove_testkit::ahp::markdown;
 use grove_wire::ahp::{ActiveTurn, ROOT, SessionLifecycle, TurnState};
@@ -66,15 +64,12 @@ async fn a_turn_whose_agent_tries_again_in_silence_is_said_to_be_quiet_and_can_b
     assert!(words.starts_with("no word from the agent for 15 s"), "{words}");
     client.must_agree_on_all().await;
 
-    // Whoever looks on may end it.
-    let since = Instant::now();
+    // Every client may end it. The agent would go on trying for ten minutes, longer than a test waits for anything.
     cancel(&mut other, &chat, "t").await;
     let ended = client.turn_end(&chat, "t").await;
-    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
     assert_eq!((ended.state, markdown(&ended.response_parts).as_str()), (TurnState::Cancelled, "trying"));
     client.until(|client| client.chat(&chat).activity.is_none()).await;
     assert_eq!(said(&mut client, &chat, "u", json!([{"say": "back"}, "complaints"])).await, "backcomplaints: none\n");
-    assert!(since.elapsed() < Duration::from_secs(5), "the next turn waits for nothing: {:?}", since.elapsed());
     client.must_agree_on_all().await;
 }
 
@@ -153,12 +148,16 @@ async fn a_second_session_waits_where_one_agent_may_run_and_says_so() {
     let notice = serde_json::to_value(&client.active(&second).response_parts[0]).unwrap();
     assert_eq!(notice["kind"], "systemNotification");
     assert!(notice["content"].as_str().unwrap().contains("as many as may"), "{notice}");
-    tokio::time::sleep(Duration::from_millis(200)).await;
     client.barrier().await;
     assert_eq!(client.active(&second).response_parts.len(), 1, "it waits");
     cancel(&mut client, &first, "t").await;
     let ended = client.turn_end(&second, "t").await;
     assert_eq!((ended.state, markdown(&ended.response_parts).as_str()), (TurnState::Complete, "there"));
+    let told = |channel: &str, kind: &str| {
+        let told = client.envelopes.iter().rposition(|told| told.channel == channel && told.action["type"] == kind);
+        told.unwrap_or_else(|| panic!("no {kind} on {channel}"))
+    };
+    assert!(told(&first, "chat/turnCancelled") < told(&second, "chat/responsePart"), "one after the other");
     // The other one comes back as well.
     let told = said(&mut client, &first, "u", json!(["echo_history"])).await;
     assert!(told.contains("agent: here"), "{told}");

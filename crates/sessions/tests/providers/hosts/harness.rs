@@ -47,6 +47,13 @@ pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
     .await;
 }
 
+/// Lets time pass without waiting for it: the timers of this process fire in their order whenever no task can go on.
+pub(super) async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::sleep(time).await;
+    tokio::time::resume();
+}
+
 /// The scripted agent under another name.
 pub(super) struct Named {
     pub(super) provider: &'static str,

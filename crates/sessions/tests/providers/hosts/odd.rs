@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::harness::{options, soon, told, until};
+use super::harness::{options, pass, soon, told, until};
 
 /// Answers requests as it is told, or not at all where that is `null`, and says what it is told to say.
 pub(super) struct OddHost {
@@ -256,8 +256,8 @@ async fn a_list_that_does_not_come_is_asked_for_again_and_nothing_goes_before_it
     // What is told meanwhile is believed.
     host.tell("root/sessionAdded", json!({"channel": "ahp-root://", "summary": row("early", 1)}));
     until("the early one", || listed() == ["gone", "kept", "early"]).await;
-    // Without waits that grow it would be asked for another fifty times. A slow machine asks less often.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Without waits that grow it would be asked for another fifty times.
+    pass(Duration::from_secs(1)).await;
     let asked = host.heard("listSessions") - before;
     assert!(asked < 16, "{asked} lists");
     assert_eq!(listed(), ["gone", "kept", "early"]);
@@ -268,7 +268,7 @@ async fn a_list_that_does_not_come_is_asked_for_again_and_nothing_goes_before_it
     until("what is so now", || provider.seen_at().is_none()).await;
     assert_eq!(provider.sessions()[0], kept, "the same session, not another of its name");
     let asked = host.heard("listSessions");
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    pass(Duration::from_secs(1)).await;
     assert_eq!(host.heard("listSessions"), asked, "one that came is not asked for again");
 }
 

@@ -99,7 +99,7 @@ async fn a_session_that_somebody_has_open_tells_more_than_its_row() {
     let opened = provider.open(row.id()).unwrap();
     until("the last turn's end", || row.last_turn_end().is_some()).await;
     drop(opened);
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    pass(std::time::Duration::from_secs(1)).await;
     assert!(row.last_turn_end().is_some(), "what is known stays");
     assert!(provider.open(&"local-agent-host:agent-host-scripted:/no".to_owned().try_into().unwrap()).is_none());
 }
