@@ -1,12 +1,12 @@
-//! What a real host asked of a real provider, asked of ours.
+//! What a real host asked of a real provider, asked of ours. Cases of our own have the same shapes.
 //!
 //! The recordings are outside the repository ([`grove_fixtures`]).
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grove_fixtures::{both, outside};
+use grove_fixtures::{both, outside, own};
 use grove_fs::rpc::Capabilities;
 use grove_fs::{Conventions, LocalFs, MemoryFs, Provider, SessionFs};
 use serde_json::{Value, json};
@@ -45,13 +45,47 @@ fn appended(operations: &[Value], log: &str) -> Vec<String> {
     texts
 }
 
-#[tokio::test]
+const OPERATIONS: &str = "provider-ops.jsonl";
+
+/// The kinds of operations, each with the types of its arguments.
+fn shapes(operations: &[Value]) -> BTreeSet<String> {
+    let argument = |argument: &Value| match argument {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "text",
+        Value::Array(_) | Value::Object(_) => "other",
+    };
+    let shape = |operation: &Value| {
+        let [_, kind, arguments @ ..] = operation.as_array().unwrap().as_slice() else { panic!("{operation}") };
+        let arguments: Vec<&str> = arguments.iter().map(argument).collect();
+        format!("{} {}", kind.as_str().unwrap(), arguments.join(" "))
+    };
+    operations.iter().map(shape).collect()
+}
+
+#[test]
 #[cfg_attr(not(outside_fixtures), ignore = "needs the recordings outside the repository (GROVE_FIXTURES)")]
+fn our_own_case_of_a_storage_client_has_every_shape_of_the_recorded_one() {
+    let shapes_in = |folder: PathBuf| shapes(&json_lines(&folder.join(OPERATIONS)));
+    let (ours, theirs) = (shapes_in(own(PROVIDER)), shapes_in(outside(PROVIDER)));
+    assert!(theirs.len() >= 10, "{theirs:?}");
+    assert_eq!(theirs.difference(&ours).collect::<Vec<_>>(), [""; 0]);
+}
+
+const PROVIDER: &str = "copilot-cli/sessionfs-provider";
+
+#[tokio::test]
 async fn a_recorded_session_is_kept_as_the_real_provider_kept_it() {
-    let fixtures = outside("copilot-cli");
-    let operations = json_lines(&fixtures.join("sessionfs-provider/provider-ops.jsonl"));
+    for folder in both(PROVIDER) {
+        check_kept(&folder).await;
+    }
+}
+
+async fn check_kept(fixtures: &Path) {
+    let operations = json_lines(&fixtures.join(OPERATIONS));
     let session = operations[0][0].as_str().unwrap();
-    let recorded = fixtures.join("sessionfs-provider").join(session).join("state");
+    let recorded = fixtures.join(session).join("state");
     let log = std::fs::read_to_string(recorded.join("events.jsonl")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let stores: [Arc<dyn SessionFs>; 2] =
@@ -112,7 +146,12 @@ async fn a_recorded_session_is_kept_as_the_real_provider_kept_it() {
             let kept = store.read_file(&format!("state/{path}")).await.unwrap();
             assert_eq!(kept, std::fs::read(recorded.join(path)).unwrap(), "{path}");
         }
-        assert_eq!(store.readdir("state/checkpoints").await.unwrap(), ["001-fake-checkpoint-title.md", "index.md"]);
+        let checkpoints = std::fs::read_dir(recorded.join("checkpoints")).unwrap();
+        let mut checkpoints: Vec<String> =
+            checkpoints.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        checkpoints.sort();
+        assert_eq!(checkpoints.len(), 2);
+        assert_eq!(store.readdir("state/checkpoints").await.unwrap(), checkpoints);
     }
 }
 

@@ -1,16 +1,16 @@
 //! Cases of our own cover every kind of record and part that the recordings of other programs have, so that a clone without
-//! the recordings covers each reader. The Copilot CLI and pi have such cases in tests of their own; of Codex, the Gemini CLI and
-//! OpenCode there are no recordings, and all that their readers are tested with is ours.
+//! the recordings covers each reader. The Copilot CLI and pi have such cases in tests of their own. Of Codex, the Gemini CLI and
+//! OpenCode there are no recordings: their cases are held against the kinds that their readers name.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use grove_fixtures::outside;
-use grove_history::{Mark, Source};
+use grove_history::{CallState, ForeignPart, ForeignTurn, Mark, Source, TurnOutcome};
 use serde_json::Value;
 
-use crate::support::{cases, read_file};
+use crate::support::{calls, cases, read_file};
 
 /// Every file below a folder with this extension.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -127,4 +127,125 @@ fn no_kind_is_in_the_recordings_alone() {
     let folders = ["copilot-chat-json", "copilot-chat-export", "copilot-chat-jsonl/codingame/chatSessions"];
     let recorded = vscode_kinds(&folders.map(|folder| outside(&format!("vscode/{folder}"))));
     assert_eq!(missing(recorded, &vscode_kinds(&[own_vscode()])), [""; 0]);
+}
+
+/// The kinds that a reader tells apart: the texts in the patterns of its source, and in the lists of kinds that it has.
+fn kinds_of_reader(source: &str, lists: &[&str]) -> BTreeSet<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(source)).unwrap();
+    let quoted = |text: &str| -> Vec<String> { text.split('"').skip(1).step_by(2).map(str::to_owned).collect() };
+    let pattern = |line: &str| {
+        let pattern = line.split_once("=>")?.0.trim_start();
+        // What a guard compares is no kind.
+        let pattern = pattern.split_once(" if ").map_or(pattern, |(pattern, _)| pattern);
+        pattern.starts_with(['"', '(', 'S']).then(|| quoted(pattern))
+    };
+    let mut kinds: BTreeSet<String> = text.lines().filter_map(pattern).flatten().collect();
+    for list in lists {
+        let line = text.lines().find(|line| line.starts_with(&format!("const {list}:"))).unwrap();
+        kinds.extend(quoted(line));
+    }
+    kinds
+}
+
+/// Every text in some JSON, and every name of a member.
+fn words(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => drop(found.insert(text.clone())),
+        Value::Array(items) => items.iter().for_each(|item| words(item, found)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                found.insert(name.clone());
+                words(member, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Holds a case against the kinds that its reader names. Gives how many there are.
+fn must_have_every_kind(case: &Path, kinds: &BTreeSet<String>) -> usize {
+    let mut found = BTreeSet::new();
+    values(case).iter().for_each(|value| words(value, &mut found));
+    let missing: Vec<&String> = kinds.difference(&found).collect();
+    assert!(missing.is_empty(), "{}: add a record of each kind: {missing:?}", case.display());
+    kinds.len()
+}
+
+/// The kinds of what was kept as it came, since the reader does not know it.
+fn unknown(turns: &[ForeignTurn]) -> Vec<String> {
+    let raw = turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
+        ForeignPart::Raw(raw) => {
+            Some(raw.get("itemType").or(raw.get("type")).map_or("none", |it| it.as_str().unwrap()))
+        }
+        _ => None,
+    });
+    raw.map(str::to_owned).collect()
+}
+
+fn notices(turns: &[ForeignTurn]) -> Vec<&str> {
+    let notices = turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
+        ForeignPart::Notice(notice) => Some(notice.kind.as_str()),
+        _ => None,
+    });
+    notices.collect()
+}
+
+fn states(turn: &ForeignTurn) -> Vec<CallState> {
+    calls(&turn.parts).iter().map(|call| call.state).collect()
+}
+
+#[test]
+fn own_cases_of_codex_have_every_kind_that_its_reader_names() {
+    let case = cases("codex").join("rollout-2026-01-02T03-00-00-every-kind.jsonl");
+    assert_eq!(must_have_every_kind(&case, &kinds_of_reader("codex/fold.rs", &["STATES", "SHOWN"])), 35);
+    let (session, turns) = read_file(Source::Codex, &case);
+    assert_eq!((session.title.as_deref(), session.damage.marks.as_slice()), (Some("The gate"), &[][..]));
+    assert_eq!(turns.len(), 4);
+    use CallState::{Complete, Failed};
+    assert_eq!(states(&turns[0]), [Complete, Failed, Complete, Complete]);
+    assert_eq!((turns[1].outcome.clone(), turns[3].outcome.clone()), (TurnOutcome::Cancelled, TurnOutcome::Complete));
+    assert!(matches!(turns[2].outcome, TurnOutcome::Failed(_)));
+    let told = ["item_completed", "warning", "turn_aborted", "error", "thread_rolled_back", "compacted"];
+    assert_eq!(notices(&turns), told);
+    assert_eq!(unknown(&turns), ["dance", "hologram", "none", "none"]);
+}
+
+#[test]
+fn own_cases_of_the_gemini_cli_have_every_kind_that_its_reader_names() {
+    let case = cases("gemini").join("session-every-kind.jsonl");
+    let mut kinds = kinds_of_reader("gemini/turns.rs", &[]);
+    // A record is told by a member of its own, and so is a part of a message.
+    kinds.extend(
+        ["$set", "$rewindTo", "sessionId", "text", "functionResponse", "inlineData", "fileData"].map(str::to_owned),
+    );
+    assert_eq!(must_have_every_kind(&case, &kinds), 14);
+    let (session, turns) = read_file(Source::Gemini, &case);
+    assert_eq!((session.title.as_deref(), session.damage.marks.as_slice()), (Some("The gate"), &[][..]));
+    assert_eq!((turns.len(), turns[0].message.attachments.len(), turns[0].text().as_str()), (3, 2, "It is \nshut."));
+    use CallState::{Complete, Failed, Interrupted, Refused};
+    assert_eq!(states(&turns[0]), [Complete, Failed, Refused, Interrupted, Complete]);
+    assert!(matches!(turns[1].outcome, TurnOutcome::Failed(_)));
+    assert_eq!(turns[2].outcome, TurnOutcome::Cancelled);
+    assert_eq!(
+        (notices(&turns), unknown(&turns)),
+        (vec!["warning", "error", "info"], vec!["none".to_owned(), "hologram".to_owned()])
+    );
+}
+
+#[test]
+fn own_cases_of_opencode_have_every_kind_that_its_reader_names() {
+    let case = cases("opencode").join("every-kind.json");
+    let mut kinds = kinds_of_reader("opencode/turns.rs", &[]);
+    kinds.extend(["user", "assistant", "stop", "MessageAbortedError", "revert", "share"].map(str::to_owned));
+    assert_eq!(must_have_every_kind(&case, &kinds), 20);
+    let (session, turns) = read_file(Source::OpenCode, &case);
+    assert_eq!((session.title.as_deref(), session.damage.marks.as_slice()), (Some("The gate"), &[][..]));
+    assert!(session.raw.contains_key("revert") && session.raw.contains_key("share"));
+    assert_eq!((turns.len(), turns[0].message.attachments.len(), turns[0].text().as_str()), (3, 2, "It is shut."));
+    use CallState::{Complete, Failed, Interrupted, Refused};
+    assert_eq!(states(&turns[0]), [Complete, Complete, Failed, Refused, Interrupted, Complete]);
+    assert_eq!(turns[1].outcome, TurnOutcome::Cancelled);
+    assert!(matches!(turns[2].outcome, TurnOutcome::Failed(_)));
+    let told = ["agent", "subtask", "patch", "retry", "compaction"];
+    assert_eq!((notices(&turns), unknown(&turns)), (told.to_vec(), vec!["hologram".to_owned()]));
 }
