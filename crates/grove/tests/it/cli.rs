@@ -46,6 +46,8 @@ async fn status_says_where_the_host_is_and_what_it_does() {
         "storageProblem": null,
         "damage": [],
         "damageCount": 0,
+        "allowAllSessions": [],
+        "allowAllCount": 0,
         "watchesFolders": cfg!(target_os = "linux"),
     });
     assert_eq!(status, expected);

@@ -457,7 +457,9 @@ fn is_told_by<'a>(events: &[&'a Event], chat: &ChatId) -> impl Fn(&str, Option<&
     let (mut turns, mut entries) = (HashSet::new(), HashSet::new());
     for event in events.iter().filter(|event| is_of(event, chat)) {
         match &event.change {
-            Change::Chat(_, _, ChatEvent::TurnStarted { turn, .. }) => drop(turns.insert(turn)),
+            Change::Chat(_, _, ChatEvent::TurnStarted { turn, .. }) => {
+                turns.insert(turn);
+            }
             Change::Chat(_, _, ChatEvent::EntryAdded(entry)) => entries.extend(entry_id(&entry.line)),
             _ => {}
         }
