@@ -33,6 +33,7 @@ mod first_tries;
 mod foreign_names;
 mod forks;
 mod frames;
+mod golden_json;
 mod guarded;
 mod handshake;
 mod history;
