@@ -207,7 +207,8 @@ async fn check_finds_a_flipped_bit_wherever_it_is() {
 async fn a_flipped_bit_anywhere_in_a_log_is_undone_from_the_journal() {
     let mut host = killed_after_three_turns().await;
     let whole = host.sessions.read_file(LOG).await.unwrap();
-    let (journal, known) = (host.journal.bytes.lock().unwrap().clone(), host.sessions.read_file(FILE).await.unwrap());
+    let journal = host.journal.bytes.lock().unwrap().clone();
+    let known = host.sessions.read_file(FILE).await.unwrap();
     for at in (0..whole.len()).step_by(43) {
         let mut flipped = whole.clone();
         flipped[at] ^= 1;
