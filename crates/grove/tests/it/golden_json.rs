@@ -191,7 +191,7 @@ impl Names {
 
     fn member(&mut self, key: &str, value: &Value, roots: &Roots) -> Value {
         match (key, value) {
-            ("pid" | "milliseconds" | "duration" | "bytes", Value::Number(_)) => json!(key.to_uppercase()),
+            ("pid" | "milliseconds" | "duration" | "ranMs" | "bytes", Value::Number(_)) => json!(key.to_uppercase()),
             ("version", Value::String(_)) => json!("VERSION"),
             // Texts for people.
             ("message" | "next" | "description" | "install" | "hint" | "error", Value::String(_)) => json!("TEXT"),
@@ -309,6 +309,8 @@ fn sessions_and_trees() -> BTreeSet<String> {
     goldens.within("files", "s", "put", &[&file]);
     goldens.within("files", "s", "rm", &["a.txt"]);
     goldens.of("rename", &["s", "Another name"]);
+    let folder = goldens.place.path("").display().to_string();
+    goldens.of("cd", &["s", &folder]);
     goldens.of("label", &["s", "here", "there"]);
     goldens.of("goto", &["s", "start"]);
     goldens.of("merge", &["s", "there"]);
